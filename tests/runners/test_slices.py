@@ -8,17 +8,23 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from builders import configuration, kernel, record
 from own_program import Own
+from pagewise.core.plan import Cell, Step
 from pagewise.core.record import Record
 from pagewise.machine.groups import freezing
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
 from pagewise.session.processes import state_of
 from pagewise.session.turns import SlicedRun, run_in_slices
+from pagewise.session.workload import Outcome
+from pagewise.workloads.program.launch import ProgramLauncher
+from pagewise.workloads.program.runs import ProgramRuns
 
 # Writes when it could compute: begin and end of spans without a gap of 3 ms. So does its child.
 PROGRAM = """
@@ -47,6 +53,7 @@ if len(sys.argv) > 3 and not name.endswith("child"): os.wait()
 COMPUTE = "import time\nwhile time.process_time() < 0.1: pass"
 PYTHON = [sys.executable, "-S", "-c"]
 BUSY = [*PYTHON, COMPUTE]
+BASE = configuration()
 METHOD = ("--method", "turns", "--policies", "none,reuse")
 
 
@@ -215,6 +222,24 @@ def test_programs_that_slices_would_change_run_whole_with_the_reason(own: Own, k
     assert all(one.status == "ok" for one in records) or "timeout" in kind
     reasons = {one.run.whole_because for one in records}
     assert all(reason in each for each in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("again", "reason"),
+    [(1.25, None), (1.1, "in slices, it computed 1.18 times as long as alone: it lost caches")],
+)
+def test_a_machine_that_is_slower_than_in_the_trial_run_is_not_taken_for_lost_caches(
+    monkeypatch: pytest.MonkeyPatch, again: float, reason: str | None
+):
+    def outcome(seconds: float) -> Outcome:
+        return Outcome([replace(record(BASE, [seconds]), metrics={"user_seconds": seconds})], seconds, "", [])
+
+    monkeypatch.setattr(ProgramLauncher, "run", lambda *_: outcome(again))
+    fields = {**dict.fromkeys(ProgramRuns.__dataclass_fields__), "trial_cpu_seconds": 1.0}
+    parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
+    launcher = ProgramLauncher(**{**parts, "programs": {BASE.module: ProgramRuns(**fields)}})
+    step = Step(kernel(), Cell(BASE, (BASE,), True), "compare", 1, 1)
+    assert launcher._find_spoiled([step], [outcome(1.3)]) == (reason, False)
 
 
 @pytest.mark.long

@@ -154,8 +154,14 @@ class ProgramLauncher(Launcher):
             if record.failure is not None and not self.run(step).failed:
                 return f"only in slices, a run failed: {record.failure.message}", True
             if step.cell.is_baseline and record.status == "ok":
-                alone = self.programs[step.cell.measured.module].trial_cpu_seconds
-                times_as_long.append(cpu_seconds(record) / alone)
+                seconds, alone = (
+                    cpu_seconds(record),
+                    self.programs[step.cell.measured.module].trial_cpu_seconds,
+                )
+                if seconds > _MOST_LOST * alone:
+                    # The machine may be slower now than in the trial run.
+                    alone = max(alone, cpu_seconds(self.run(step).records[0]))
+                times_as_long.append(seconds / alone)
         change = fmean(times_as_long or [1.0])
         if _SAME_WORK <= change <= _MOST_LOST:
             return None, False
@@ -204,13 +210,11 @@ class ProgramLauncher(Launcher):
         run = replace(run, left_behind=(*(run.left_behind or ()), *left) or None)
         if is_trial and record.status != "ok":
             run = replace(run, series="compare")
-        recorded = None if used is None else used.to_record()
-        log = seen.measured.log + seen.service_log
-        record = replace(record, program=recorded, run=run)
+        record = replace(record, program=None if used is None else used.to_record(), run=run)
         return ProgramOutcome(
             [record],
             seen.measured.wall,
-            log,
+            seen.measured.log + seen.service_log,
             [],
             printed,
             of_trial,
@@ -239,10 +243,9 @@ class ProgramLauncher(Launcher):
         placement = self.placements[step.cell.placement]
         program, applied = runs.program, runs.policies[step.cell.measured.module]
         scratch, is_trial = self.stopwatch.scratch / f"program-{number or 0}", step.series == "trial"
-        scratch.mkdir(exist_ok=True)
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
-        snapshots.mkdir()
+        snapshots.mkdir(parents=True)
         command, environment = self._command(step, runs, ranks)
         if is_trial:
             # The launcher preloads a library that writes there.

@@ -1,8 +1,6 @@
 /* See origin_map.h. */
 #include "origin_map.h"
 
-#include "plugin.h"
-
 #include <stdlib.h>
 
 enum { granule_shift = 4, extent_shift = 21 };

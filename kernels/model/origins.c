@@ -5,7 +5,6 @@
 #include "elf_symbols.h"
 #include "origin_calls.h"
 #include "origin_map.h"
-#include "plugin.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -16,8 +15,8 @@
 enum { smallest_object = 1024, smallest_listed = 1 << 16 };
 enum { most_pending = 8, header_bytes = 32 /* of an allocator, around its blocks */ };
 
-/* The misses of an origin. */
-enum { tlb, walks, tlb_on_huge, walks_on_huge, faults_on_huge, counts };
+/* The misses of an origin, or alone: its samples. */
+enum { tlb, walks, tlb_on_huge, walks_on_huge, faults_on_huge, counts, samples = 0 };
 static const char *const count_names[counts] = {"L1D_TLB_REFILL", "PAGE_WALKS", "L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE",
                                                 "PAGE_FAULTS_ON_HUGE"};
 static const char *const pattern_names[PW_PATTERNS] = {"dependent", "independent", "adjacent"};
@@ -49,6 +48,7 @@ struct mapping {
 
 static struct {
     const uint64_t *now;
+    const struct pw_model *model;
     struct origin *origin;
     uint32_t n_origins, room;
     uint32_t *by_key; /* origins by the hash of what identifies them */
@@ -227,9 +227,10 @@ static uint32_t resolve(uint64_t address)
     return origin;
 }
 
-void pw_origins_open(const uint64_t *now)
+void pw_origins_open(const uint64_t *now, const struct pw_model *model)
 {
     all.now = now;
+    all.model = model;
     pw_map_open(account);
     all.room = 1024;
     all.keys = 2 * all.room;
@@ -241,6 +242,11 @@ void pw_origins_open(const uint64_t *now)
 void pw_origins_stack(uint64_t address)
 {
     all.stack = address;
+}
+
+void pw_origins_thread(uint64_t stack_begin, uint64_t bytes)
+{
+    pw_map_assign(stack_begin, bytes, origin_of((struct origin){.kind = stack}), false);
 }
 
 void pw_origins_reported(void)
@@ -276,6 +282,17 @@ void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern patter
                               .distances = missed >> PW_DISTANCE_SHIFT};
     count(number, 1, miss);
     if (ownerless) all.pending[all.n_pending++ % most_pending] = miss;
+}
+
+void pw_origins_sampled(uint64_t address)
+{
+    const uint32_t known = pw_map_at(address);
+    all.origin[known != 0 ? known : resolve(address)].count[samples]++;
+}
+
+void pw_origins_reset(void)
+{
+    for (uint32_t i = 1; i < all.n_origins; i++) all.origin[i].count[samples] = 0;
 }
 
 void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames)
@@ -341,31 +358,46 @@ void pw_origins_break(uint64_t end)
     all.current = false;
 }
 
-void pw_origins_write(FILE *out, void (*text)(FILE *, const char *))
+void pw_origins_text(FILE *out, const char *text)
 {
+    fputc('"', out);
+    for (; *text != '\0'; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(out, "\\%c", *text);
+        else if ((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f)
+            fputc('?', out);
+        else
+            fputc(*text, out);
+    fputc('"', out);
+}
+
+void pw_origins_write(FILE *out)
+{
+    const uint32_t distances = all.model != NULL ? all.model->geometry.n_distances : 0;
+    const int written = all.model == NULL ? 1 : all.model->tlb_on_huge.n_levels > 0 ? counts : tlb_on_huge;
     const char *separator = "[";
     for (uint32_t i = 1; i < all.n_origins; i++) {
         const struct origin *origin = &all.origin[i];
         if (origin->count[tlb] == 0 && (origin->peak < smallest_listed || origin->kind != allocation)) continue;
         fprintf(out, "%s{\"kind\":\"%s\",\"name\":", separator, kinds[origin->kind]);
-        text(out, origin->name != NULL ? origin->name : "");
+        pw_origins_text(out, origin->name != NULL ? origin->name : "");
         fputs(",\"module\":", out);
-        text(out, origin->module != NULL ? origin->module : "");
+        pw_origins_text(out, origin->module != NULL ? origin->module : "");
         fputs(",\"frames\":[", out);
         for (int k = 0; k < origin->n_frames; k++) {
             fprintf(out, "%s{\"module\":", k > 0 ? "," : "");
-            text(out, origin->places[k].module != NULL ? origin->places[k].module : "");
+            pw_origins_text(out, origin->places[k].module != NULL ? origin->places[k].module : "");
             fprintf(out, ",\"offset\":%" PRIu64 "}", origin->places[k].offset);
         }
         fprintf(out, "],\"bytes\":%" PRIu64 ",\"allocations\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64
                      ",\"page_faults\":%" PRIu64 ",\"counts\":{",
                 origin->peak, origin->times, origin->first, origin->live > 0 ? *all.now : origin->last, origin->faults);
-        for (int k = 0; k < (trace.model->tlb_on_huge.n_levels > 0 ? counts : tlb_on_huge); k++)
-            fprintf(out, "%s\"%s\":%" PRIu64, k > 0 ? "," : "", count_names[k], origin->count[k]);
+        for (int k = 0; k < written; k++)
+            fprintf(out, "%s\"%s\":%" PRIu64, k > 0 ? "," : "", all.model != NULL ? count_names[k] : "SAMPLES", origin->count[k]);
         fputs("},\"distant\":{", out);
         for (int p = 0; p < PW_PATTERNS; p++) {
             fprintf(out, "%s\"%s\":[", p > 0 ? "," : "", pattern_names[p]);
-            for (uint32_t k = 0; k < trace.model->geometry.n_distances; k++)
+            for (uint32_t k = 0; k < distances; k++)
                 fprintf(out, "%s%" PRIu64, k > 0 ? "," : "", origin->distant[p][k]);
             fputs("]", out);
         }

@@ -3,15 +3,19 @@
 #ifndef PAGEWISE_ORIGINS_H
 #define PAGEWISE_ORIGINS_H
 
+#include "model.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Begin to record. `now` counts the executed instructions: the clock of lifetimes. */
-void pw_origins_open(const uint64_t *now);
+/* Begin to record. `now` counts the executed instructions, or samples: the clock of lifetimes. model: simulates the program; NULL: samples
+   of the time are counted instead of misses. */
+void pw_origins_open(const uint64_t *now, const struct pw_model *model);
 
-/* The first access of a program is to its stack. */
+/* The first access of a program is to its stack. A thread's stack. */
 void pw_origins_stack(uint64_t address);
+void pw_origins_thread(uint64_t stack, uint64_t bytes);
 
 /* How an access found its address: loaded by one of the last misses, in no such way, or on the page next to the last miss of this
    instruction. */
@@ -19,6 +23,10 @@ enum pw_pattern { PW_DEPENDENT, PW_INDEPENDENT, PW_ADJACENT, PW_PATTERNS };
 
 /* Misses at this address (PW_MISSED_ and PW_DISTANCE_SHIFT of model.h). page: the size of the address's page. */
 void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page);
+
+/* A sample of the time was at this address. Forget all samples. */
+void pw_origins_sampled(uint64_t address);
+void pw_origins_reset(void);
 
 /* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer. */
 void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames);
@@ -33,7 +41,8 @@ void pw_origins_break(uint64_t end);
 /* The preloaded library reports sites; without it, mappings are distinguished by size. */
 void pw_origins_reported(void);
 
-/* As a JSON array. `text` writes a string. */
-void pw_origins_write(FILE *out, void (*text)(FILE *, const char *));
+/* As a JSON array. A JSON string: names of regions, symbols and files. */
+void pw_origins_write(FILE *out);
+void pw_origins_text(FILE *out, const char *text);
 
 #endif

@@ -38,6 +38,7 @@ static uint64_t executed_unseen;
 static __thread uint64_t arguments[most_arguments];
 static __thread bool forks;
 
+/* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
 void stop(const char *format, ...)
 {
     va_list arguments;
@@ -378,7 +379,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     pw_observer_open(&trace.observer);
     trace.rule = (enum pw_mapping_rule)rule;
     trace.model = open_model(&geometry);
-    if (trace.origins) pw_origins_open(&trace.executed);
+    if (trace.origins) pw_origins_open(&trace.executed, trace.model);
     if (trace.whole) trace.thread[trace.vcpu = 0].model = trace.model;
     trace.active = trace.whole;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

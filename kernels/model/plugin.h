@@ -3,6 +3,7 @@
 #define PAGEWISE_PLUGIN_H
 
 #include "model.h"
+#include "origin_map.h"
 #include "tracer.h"
 
 #include <pthread.h>
@@ -86,9 +87,6 @@ struct trace {
 };
 
 extern struct trace trace;
-
-/* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
-void stop(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* The thread of an emulated processor; NULL if it is not simulated. */
 struct thread *thread_of(unsigned vcpu);

@@ -1,46 +1,34 @@
-/* The library that `pagewise where` preloads into the program that it simulates: reports each allocation with its call site to
-   the plug-in (origin_calls.h). All calls reach the program's allocator unchanged. In a process that the
-   plug-in does not observe, such as one that the program starts, it reports nothing. */
+/* The library that `pagewise where` preloads into the program: reports each allocation with its call site to the plug-in of the
+   emulator (origin_calls.h), or to the sampler (sampler.c). All calls reach the program's allocator unchanged. In a process that
+   neither observes, it reports nothing. */
 #define _GNU_SOURCE
 #include "allocator.h"
 #include "call_stack.h"
-#include "origin_calls.h"
+#include "preload.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#define EXPORTED __attribute__((visibility("default")))
 
 static struct allocator next;
 static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
 static bool is_resolved;
 
-static volatile int observed; /* by the plug-in */
+static volatile int observed; /* by the plug-in or the sampler */
 static uintptr_t code_begin, code_end;
-OF_THREAD bool busy; /* the library's own work allocates */
 
 _Static_assert((int)MOST_FRAMES == (int)PW_ORIGIN_FRAMES, "the plug-in takes all frames");
-
-static void report(enum pw_origin_event event, int frames, const void *address, size_t bytes, const void *stack)
-{
-    const int kept = errno;
-    syscall(SYS_prctl, (long)PW_ORIGIN_CALL, (long)event | (long)frames << 8, address, bytes, stack);
-    errno = kept;
-}
 
 static void find_next(void)
 {
     if (is_resolved) return;
-    report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
+    pw_report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
     void *function = next_function("mmap");
     memcpy(&next_mmap, &function, sizeof function);
     find_allocator(&next);
-    report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
+    pw_report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
     is_resolved = true;
 }
 
@@ -50,26 +38,26 @@ __attribute__((constructor)) static void start(void)
     Dl_info here;
     void *frame;
     find_next();
-    report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
+    pw_report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
     const bool known = dladdr((void *)&observed, &here) != 0;
     backtrace(&frame, 1); /* loads the unwinder */
-    report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
+    pw_report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
     if (!known) return;
     code_begin = (uintptr_t)here.dli_fbase;
     code_end = (uintptr_t)etext;
-    report(PW_ORIGIN_HELLO, 0, (void *)&observed, code_begin, (void *)code_end);
+    pw_report(PW_ORIGIN_HELLO, 0, (void *)&observed, code_begin, (void *)code_end);
 }
 
 static void before_unwinding(void)
 {
-    busy = true;
-    report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
+    pw_busy = true;
+    pw_report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
 }
 
 static void after_unwinding(void)
 {
-    report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
-    busy = false;
+    pw_report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
+    pw_busy = false;
 }
 
 /* The return addresses from the one at `slot` on. */
@@ -90,22 +78,22 @@ static int stack_of(const uintptr_t *slot, uintptr_t *stack)
 /* Reports memory of the site whose return address is at `slot`. Returns the memory. */
 static void *begin(void *memory, size_t bytes, const uintptr_t *slot)
 {
-    if (memory == NULL || !observed || busy) return memory;
+    if (memory == NULL || !observed || pw_busy) return memory;
     uintptr_t stack[PW_ORIGIN_FRAMES];
     const int frames = stack_of(slot, stack);
-    report(PW_ORIGIN_BEGIN, frames, memory, bytes, stack);
+    pw_report(PW_ORIGIN_BEGIN, frames, memory, bytes, stack);
     return memory;
 }
 
 static void *begin_block(void *memory, const uintptr_t *slot)
 {
-    if (memory == NULL || !observed || busy) return memory;
+    if (memory == NULL || !observed || pw_busy) return memory;
     return begin(memory, next.malloc_usable_size(memory), slot);
 }
 
 static void end_block(void *memory)
 {
-    if (memory != NULL && observed && !busy) report(PW_ORIGIN_END, 0, memory, next.malloc_usable_size(memory), NULL);
+    if (memory != NULL && observed && !pw_busy) pw_report(PW_ORIGIN_END, 0, memory, next.malloc_usable_size(memory), NULL);
 }
 
 EXPORTED void *malloc(size_t bytes)

@@ -21,20 +21,6 @@ static void write_counts(FILE *out, const uint64_t counts[PW_COUNTS])
     }
 }
 
-/* As a JSON string: names of regions and symbols. */
-static void write_text(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++)
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f)
-            fputc('?', out);
-        else
-            fputc(*text, out);
-    fputc('"', out);
-}
-
 static int by_symbol(const void *a, const void *b)
 {
     const struct site *const *left = a, *const *right = b;
@@ -76,7 +62,7 @@ static void write_functions(FILE *out)
     qsort(sorted, functions, sizeof *sorted, by_misses);
     for (size_t i = 0; i < functions && i < most_functions; i++) {
         fprintf(out, "%s{\"function\":", i > 0 ? "," : "");
-        write_text(out, sorted[i]->symbol);
+        pw_origins_text(out, sorted[i]->symbol);
         fprintf(out, ",\"ACCESSES\":%" PRIu64 ",\"L1D_TLB_REFILL\":%" PRIu64 ",\"PAGE_WALKS\":%" PRIu64
                      ",\"L1D_CACHE_REFILL\":%" PRIu64 "}",
                 sorted[i]->accesses, sorted[i]->tlb, sorted[i]->walks, sorted[i]->refills);
@@ -89,7 +75,7 @@ void write_report(void)
     FILE *out = fopen(trace.out, "we");
     if (out == NULL) stop("cannot write %s: %s", trace.out, strerror(errno));
     fputs("{\"geometry\":", out);
-    write_text(out, trace.model->geometry.name);
+    pw_origins_text(out, trace.model->geometry.name);
     fprintf(out, ",\"pages\":\"%s\",\"observed_by\":\"%s\",\"unclear_extents\":%" PRIu64 ",\"whole\":%s,\"open_regions\":%d,"
                  "\"accesses_of_other_threads\":%" PRIu64 ",\"child_processes\":%" PRIu64 ",\"unseen_instructions\":%" PRIu64 ",\"counts\":{",
             trace.pages, trace.observer.pagemap >= 0 ? "pagemap" : "smaps", trace.observer.unclear, trace.whole ? "true" : "false",
@@ -98,7 +84,7 @@ void write_report(void)
     fputs("},\"regions\":[", out);
     for (int i = 0; i < trace.n_regions; i++) {
         fprintf(out, "%s{\"name\":", i > 0 ? "," : "");
-        write_text(out, trace.region[i].name);
+        pw_origins_text(out, trace.region[i].name);
         fprintf(out, ",\"calls\":%" PRIu64 ",\"counts\":{", trace.region[i].calls);
         write_counts(out, trace.region[i].count);
         fputs("}}", out);
@@ -108,7 +94,7 @@ void write_report(void)
     fputs("]", out);
     if (trace.origins) {
         fprintf(out, ",\"instructions\":%" PRIu64 ",\"sites\":%s,\"origins\":", trace.executed, trace.library_end > 0 ? "true" : "false");
-        pw_origins_write(out, write_text);
+        pw_origins_write(out);
     }
     fputs("}\n", out);
     if (fclose(out) != 0) stop("cannot write %s: %s", trace.out, strerror(errno));

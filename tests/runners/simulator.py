@@ -35,7 +35,11 @@ def compiled_build(folder: Path) -> Path:
     parts = ("plugin", "target", "report", "origins", "origin_events", "origin_map")
     plugin = [SOURCES / f"{name}.c" for name in parts]
     compiled(folder / "model" / "libpagewise-model.so", *flags, *plugin, *PARTS)
-    compiled(folder / "model" / "libpagewise-preload.so", *flags, SOURCES / "preload.c")
+    compiled(
+        folder / "model" / "libpagewise-preload.so",
+        *flags,
+        *(SOURCES / f"{part}.c" for part in ("preload", "sampler", "origins", "origin_map")),
+    )
     region = ROOT / "kernels" / "region"
     compiled(folder / "walk", f"-I{region}", Path(__file__).with_name("model_walk.c"), region / "marks.c")
     return folder

@@ -12,7 +12,7 @@ import pytest
 from pagewise.core.errors import PagewiseError
 from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.workloads.simulation.geometry import find_geometry
-from pagewise.workloads.simulation.tracer import TracedProgram, Tracer, trace
+from pagewise.workloads.simulation.tracer import ProgramRun, TracedProgram, Tracer, trace
 from scripts import called, write_script
 
 SET, GET = 41, 42
@@ -52,6 +52,6 @@ def test_the_tracer_leaves_inherited_signals(inherited: int, tmp_path: Path):
     program = TracedProgram(tmp_path / "program", "x86_64", marked=False)
     plugin, geometry = tmp_path / "none.so", find_geometry("zen4").lines()
     with pytest.raises(PagewiseError):
-        trace(tracer, plugin, geometry, program, [], scratch=tmp_path, without_thp=True)
+        trace(tracer, plugin, geometry, ProgramRun(program, [], tmp_path), without_thp=True)
     assert seen.read_text() == "1"
     assert started() == inherited

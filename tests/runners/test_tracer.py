@@ -16,14 +16,14 @@ from scripts import write_script
 from simulator import ROOT
 
 
-def traced(build: Path, geometry: str, folder: Path, *arguments: str, **options: Any) -> dict[str, Any]:
+def traced(
+    build: Path, geometry: str, folder: Path, *arguments: str, limit: float = 300.0, **options: Any
+) -> dict[str, Any]:
     return tracer.trace(
         tracer.find_tracer("x86_64"),
         build / "model" / "libpagewise-model.so",
         find_geometry(geometry).lines(),
-        tracer.find_program(str(build / "walk")),
-        arguments,
-        scratch=folder,
+        tracer.ProgramRun(tracer.find_program(str(build / "walk")), arguments, folder, limit=limit),
         records=False,
         **options,
     ).simulated

@@ -44,9 +44,9 @@ def simulate(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Simulate:
             tracer.find_tracer("x86_64"),
             build / "model" / "libpagewise-model.so",
             geometry,
-            tracer.find_program(str(program)),
-            arguments,
-            scratch=tmp_path_factory.mktemp("simulated"),
+            tracer.ProgramRun(
+                tracer.find_program(str(program)), arguments, tmp_path_factory.mktemp("simulated")
+            ),
             records=False,
             without_thp=True,
             preload=build / "model" / "libpagewise-preload.so" if origins else None,

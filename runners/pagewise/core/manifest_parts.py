@@ -117,13 +117,14 @@ class GeometryName:
 class SimulationPart:
     """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
 
-    standard_input: that of the program, None: none. origins: how many origins to show; None: not recorded.
+    Both are absent where its time was sampled. standard_input: that of the program, None: none. origins: how
+    many origins to show; None: not recorded.
     """
 
     # Of earlier versions.
     IGNORED: ClassVar = ("published_events",)
-    geometry: Annotated[Mapping[str, Any], As(GeometryName), OPEN, "pagewise.geometry/1"]
-    tool: Annotated[str, "the emulator with its version"]
+    geometry: Annotated[Mapping[str, Any] | None, As(GeometryName | None), OPEN, "pagewise.geometry/1"]
+    tool: Annotated[str | None, "the emulator with its version"]
     functions: Annotated[Count, "how many functions the report shows"]
     standard_input: Annotated[Mapping[str, Any] | None, As(InputPart | None), "null: as absent"] = None
     origins: Annotated[Count | None, "how many origins the report shows; null: as absent"] = None
@@ -148,16 +149,20 @@ class SimulatedRegion:
     counts: Mapping[str, Count]
 
 
+#: The count of origins, and in all, where time was sampled.
+SAMPLES = "SAMPLES"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Memory of one origin: allocation site, static array, stack, heap or mapping; `others`: further ones.
 
     place: file and line, or module. identity: equal in each run: build ID and offset of the site's and its
     caller's return address, or build ID and symbol. wrappers: such addresses in functions that allocate for
-    the site. begin, end: in executed instructions. counts: misses on base pages (L1D_TLB_REFILL, PAGE_WALKS),
-    and with data on huge pages (_ON_HUGE). distant: accesses by pattern, and by the number of other pages
-    since the last one to the page, as the geometry's costs list them. saved_seconds: what huge pages are
-    forecast to save here, least and most.
+    the site. begin, end: in executed instructions, or samples. counts: misses on base pages (L1D_TLB_REFILL,
+    PAGE_WALKS), and with data on huge pages (_ON_HUGE); or SAMPLES of the time alone. distant: accesses by
+    pattern, and by the number of other pages since the last one to the page, as the geometry's costs list
+    them. saved_seconds: what huge pages are forecast to save here, least and most.
     """
 
     kind: Literal["allocation", "static", "stack", "heap", "file", "anonymous", "others"]
@@ -184,6 +189,11 @@ class Origin:
     ] = field(default_factory=dict)
     saved_seconds: Annotated[Interval | None, "null: no forecast"] = None
 
+    @property
+    def weight(self) -> int:
+        """What it is ranked by: its samples, or its page walks on base pages."""
+        return self.counts[SAMPLES] if SAMPLES in self.counts else self.counts["PAGE_WALKS"]
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -196,12 +206,23 @@ class Forecast:
     time_ratio: Interval
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """Samples of the time of a program's processes that have no origin, or are not counted."""
+
+    processes: Count
+    no_operand: Annotated[Count, "near no access to memory"]
+    in_kernel: Annotated[Count, "in system calls"]
+    of_library: Annotated[Count, "of the library that records origins; not among the others"]
+    lost: Annotated[Count, "of which no origin was kept"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Simulated:
-    """Counts of the TLB and cache simulator; a record with these holds nothing measured."""
+    """Counts of the TLB and cache simulator, or samples of the time; a record with these holds no time."""
 
     geometry: str
-    tool: str
+    tool: str | None
     pages: Annotated[str, Form("observed|base|huge|fjmpg"), "all but `observed` are assumed"]
     observed_by: Annotated[str, Form("pagemap|smaps")] | None = None
     unclear_extents: Count | None = None
@@ -215,5 +236,6 @@ class Simulated:
     origins: tuple[Origin, ...] | None = None
     sites: Annotated[bool, "whether the program's allocations were reported"] | None = None
     instructions: Annotated[Count, "of the whole run, also outside of regions"] | None = None
+    sampled: Annotated[Sampled | None, "null: simulated"] = None
     child_processes: Annotated[Count, "forked, and not simulated"] | None = None
     forecast: Annotated[Forecast | None, "null: the geometry has no costs of misses"] = None

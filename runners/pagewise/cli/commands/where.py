@@ -45,6 +45,7 @@ class _Locating(Measuring, TakesProgram):
     "pagewise where --geometry a64fx --origins 30 -- ./my_app input.dat",
     "pagewise where -- python3 my_script.py",
     "pagewise where --measure -- ./my_app input.dat",
+    "pagewise where --fast -- ./my_app input.dat",
     cls=_Locating,
     subject=(takes_geometry("node"), BUILD),
     runs=(opt.TIMEOUT,),
@@ -54,6 +55,11 @@ class _Locating(Measuring, TakesProgram):
             "--measure measures",
             "Then compare huge pages on the first origins, one at a time and together, and select the "
             "smallest set with 90 % of the gain for pagewise exec --where.",
+        ),
+        opt.flag(
+            "--fast",
+            "Sample the time that the program spends at each origin instead of simulating: at its own speed, "
+            "with its child processes, without a forecast.",
         ),
         *opt.SESSION_RESULT,
     ),
@@ -65,13 +71,17 @@ def command(parameters: Parameters, console: Console) -> Session:
     caches, 10 to 60 times slower than natively. Give it a small input. The table has, for each origin of
     memory, its size, lifetime and page faults, its share of the simulated TLB misses and page walks, and the
     time that huge pages are forecast to save: docs/explanation/origins.md. Two native runs on base pages
-    give the time. Compile with -g for files and lines.
+    give the time. Compile with -g for files and lines. For a large input, or a program that starts others:
+    --fast.
     """
+    from pagewise.workloads.simulation.node import NODE
     from pagewise.workloads.simulation.run import SimulationOptions, prepare
 
     options = options_of(SimulationOptions, parameters)
     if not options.command:
         raise click.UsageError("Name a program after --.")
+    if options.fast and options.geometry != NODE:
+        raise click.UsageError("--fast simulates nothing: omit --geometry.")
     return prepare(options, resolve_program(options.command), console, BEGAN)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.validity import excluding, exclusion
-from pagewise.core.manifest_parts import Forecast, Origin, Simulated, SimulationPart
+from pagewise.core.manifest_parts import SAMPLES, Forecast, Origin, Sampled, Simulated, SimulationPart
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import to_data
@@ -13,7 +14,7 @@ from pagewise.report.documents import MissingPolicy, SimulatedPolicy, Simulation
 from pagewise.report.model import Block, Column, Report, Section, Table, Values
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
-from pagewise.workloads.simulation.forecast import LEAST_GAIN, share_saved
+from pagewise.workloads.simulation.forecast import LEAST_GAIN, ON_BASE_PAGES, share_saved
 from pagewise.workloads.simulation.origins import sum_of
 from pagewise.workloads.simulation.selection import SELECTION, selection_text
 
@@ -30,13 +31,15 @@ _ORIGIN_FIELDS = (
     *("policy", "kind", "origin", "place", "caller", "identity", "bytes", "allocations", "begin", "end"),
     *("page_faults", "tlb_misses", "page_walks"),
     *("tlb_misses_on_huge", "page_walks_on_huge", "page_faults_on_huge"),
-    *("saved_seconds_least", "saved_seconds_most"),
+    *("saved_seconds_least", "saved_seconds_most", "samples"),
 )
 _MISSES, _WALKS = "L1D_TLB_REFILL", "PAGE_WALKS"
 _MISSES_OF_ORIGINS = tuple(f"{count}{suffix}" for suffix in ("", "_ON_HUGE") for count in (_MISSES, _WALKS))
 _ON_HUGE = f"{_WALKS}_ON_HUGE"
 #: Origins with less of the TLB misses and of the page walks are summed in the table.
 _LEAST_SHARE = 0.001
+#: Fewer samples get a note of how uncertain their shares are.
+_FEW_SAMPLES = 1000
 _UNAVAILABLE = "pages_unavailable"
 
 
@@ -45,14 +48,17 @@ def view(result: Result) -> Report:
     (subject,) = result.subjects
     about = result.manifest.simulation
     assert about is not None
-    name, geometry = subject.benchmark.name, about.geometry
+    name, geometry = subject.benchmark.name, about.geometry or {"name": "none", "title": ""}
     records, missing = by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
     title, blocks = "Simulated counts", _blocks
     if about.origins is not None:
         title, blocks = "Origins of the memory that misses the TLB", _origin_tables
+    if about.geometry is None:
+        title = "Time by the origin of the memory"
     sections = [Section(title, tuple(blocks(records, about)))] if records else []
     files = {"simulation.csv": Table("", tuple(map(Column, _FIELDS)), tuple(_rows(records)))}
+    facts = (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool))
     texts: dict[str, str] = {}
     if about.origins is not None:
         files["origins.csv"] = Table("", tuple(map(Column, _ORIGIN_FIELDS)), tuple(_origin_rows(records)))
@@ -63,10 +69,13 @@ def view(result: Result) -> Report:
         f"pagewise {'simulate' if about.origins is None else 'where'}: {name}",
         _summary(name, geometry["title"], list(records.values())),
         (*sections, *session.sections(result)),
-        (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
+        tuple((label, text) for label, text in facts if text),
         (
             *(f"{policy}: {note}" for policy, several in notes.items() for note in several),
-            *(f"{why.policy} is omitted: {why.reason}" for why in missing),
+            *(
+                ": ".join(filter(None, (f"{why.policy} is omitted", why.reason, why.remedy)))
+                for why in missing
+            ),
             *session.notes(result),
         ),
         "simulation",
@@ -90,8 +99,10 @@ def view(result: Result) -> Report:
 
 def _summary(name: str, machine: str, records: Sequence[Record]) -> str:
     if not records:
-        return f"{name} could not be simulated under any page policy."
+        return f"{name} has no valid counts under any page policy."
     simulated = figures.simulation(records[0])
+    if simulated.sampled is not None:
+        return _summary_of_samples(name, simulated)
     text = f"{name}, simulated on {machine}"
     if simulated.forecast is None:
         return f"{text}; nothing was measured."
@@ -104,6 +115,18 @@ def _summary(name: str, machine: str, records: Sequence[Record]) -> str:
     most = max(simulated.origins or (), key=lambda origin: sum(origin.saved_seconds or (0.0,)))
     share = _range(low, high, 2, "-")
     return f"{text}. Forecast: thp: {share} of the time, mostly {most.place or most.name}."
+
+
+def _summary_of_samples(name: str, simulated: Simulated) -> str:
+    whole = simulated.counts[SAMPLES]
+    reachable = [origin for origin in simulated.origins or () if origin.kind not in ON_BASE_PAGES]
+    share = sum(origin.weight for origin in reachable) / whole
+    text = f"{name}, {whole} samples of its time"
+    if share < LEAST_GAIN:
+        return f"{text}: nothing to gain with thp (less than {LEAST_GAIN:.0%} at memory that it reaches)."
+    most = max(reachable, key=lambda origin: origin.weight)
+    most_at = most.place or most.name
+    return f"{text}: {share:.0%} at memory that thp reaches, mostly {most_at}. It saves at most that."
 
 
 def _saving(origin: Origin, forecast: Forecast | None) -> str | None:
@@ -156,6 +179,7 @@ def _origin_rows(records: Records) -> Iterator[Values]:
                 *(origin.bytes, origin.allocations, origin.begin, origin.end, origin.page_faults),
                 *(origin.counts.get(name) for name in (*_MISSES_OF_ORIGINS, "PAGE_FAULTS_ON_HUGE")),
                 *(origin.saved_seconds or (None, None)),
+                origin.counts.get(SAMPLES),
             )
 
 
@@ -163,38 +187,51 @@ def _origin_tables(records: Records, about: SimulationPart) -> Iterator[Block]:
     columns = (
         *(Column("origin", wrap=True), Column("place", wrap=True), Column("called from", wrap=True)),
         *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent", optional=True)),
+    )
+    of_misses = (
         *(Column("page faults", kind="count"), Column("TLB misses", kind="percent", optional=True)),
         *(Column("page walks", kind="percent"), Column("on huge pages", kind="percent")),
         Column("forecast saving"),
     )
+    of_samples = (Column("samples", kind="count", optional=True), Column("time", kind="percent"))
     for policy, record in records.items():
         simulated = figures.simulation(record)
         origins, whole = simulated.origins or (), simulated.instructions or 1
-        forecast = simulated.forecast
-        misses, walks = _sums(origins)
         shown = _listed_origins(simulated, about.origins or 0)
         rest = [origin for origin in origins if origin not in shown]
         rows = [
             (
                 *(origin.name, origin.place, origin.caller, origin.kind, origin.bytes),
                 (origin.end - origin.begin) / whole,
-                origin.page_faults,
-                origin.counts[_MISSES] / misses,
-                origin.counts[_WALKS] / walks,
-                origin.counts[_ON_HUGE] / walks if _ON_HUGE in origin.counts else None,
-                _saving(origin, forecast),
+                *(_samples(origin, simulated) if simulated.sampled else _misses(origin, simulated)),
             )
             for origin in (*shown, *([sum_of(rest)] if rest else []))
         ]
-        yield Table(
-            f"Origins by page walks{'' if len(records) == 1 else ', ' + policy}", columns, tuple(rows)
-        )
+        ranked = f"Origins by {'time' if simulated.sampled else 'page walks'}"
+        figured = of_samples if simulated.sampled else of_misses
+        named = "" if len(records) == 1 else f", {policy}"
+        yield Table(ranked + named, (*columns, *figured), tuple(rows))
+
+
+def _misses(origin: Origin, simulated: Simulated) -> Values:
+    misses, walks = _sums(simulated.origins or ())
+    return (
+        origin.page_faults,
+        origin.counts[_MISSES] / misses,
+        origin.weight / walks,
+        origin.counts[_ON_HUGE] / walks if _ON_HUGE in origin.counts else None,
+        _saving(origin, simulated.forecast),
+    )
+
+
+def _samples(origin: Origin, simulated: Simulated) -> Values:
+    return origin.weight, origin.weight / simulated.counts[SAMPLES]
 
 
 def _sums(origins: Sequence[Origin]) -> tuple[int, int]:
-    """The TLB misses and page walks of all origins, at least 1."""
-    misses, walks = (sum(origin.counts[name] for origin in origins) or 1 for name in (_MISSES, _WALKS))
-    return misses, walks
+    """The TLB misses, and the page walks or samples, of all origins, at least 1."""
+    misses = sum(origin.counts.get(_MISSES, 0) for origin in origins)
+    return misses or 1, sum(origin.weight for origin in origins) or 1
 
 
 def listed_origins(result: Result) -> tuple[Simulated, list[Origin]]:
@@ -210,11 +247,11 @@ def listed_origins(result: Result) -> tuple[Simulated, list[Origin]]:
 def _listed_origins(simulated: Simulated, most: int) -> list[Origin]:
     """The origins that are listed one by one, at most as many as given."""
     origins = simulated.origins or ()
-    misses, walks = _sums(origins)
+    misses, weights = _sums(origins)
     return [
         origin
         for origin in origins[:most]
-        if origin.counts[_MISSES] >= _LEAST_SHARE * misses or origin.counts[_WALKS] >= _LEAST_SHARE * walks
+        if origin.counts.get(_MISSES, 0) >= _LEAST_SHARE * misses or origin.weight >= _LEAST_SHARE * weights
     ]
 
 
@@ -247,7 +284,26 @@ def _blocks(records: Records, about: SimulationPart) -> Iterator[Block]:
         yield Table(f"Functions with the most TLB misses, {base}", columns, rows)
 
 
+def _notes_of_samples(sampled: Sampled, whole: int) -> list[str]:
+    in_kernel, no_operand = sampled.in_kernel / whole, sampled.no_operand / whole
+    notes = [
+        f"of the time, {in_kernel:.1%} was in system calls, and {no_operand:.1%} near no access to memory"
+    ]
+    if whole < _FEW_SAMPLES:
+        notes.append(
+            f"{whole} samples are few: shares are off by up to {1 / math.sqrt(whole):.0%} (95 % interval); "
+            "let it compute longer"
+        )
+    if sampled.processes > 1:
+        notes.append(f"the origins of {sampled.processes} processes are summed")
+    if sampled.lost:
+        notes.append(f"{sampled.lost} samples were lost: the program ran long without allocating memory")
+    return notes
+
+
 def _notes(simulated: Simulated) -> list[str]:
+    if simulated.sampled is not None:
+        return _notes_of_samples(simulated.sampled, simulated.counts[SAMPLES])
     notes = []
     if simulated.pages in _ASSUMPTIONS:
         notes.append("assumed, not observed: " + _ASSUMPTIONS[simulated.pages])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
-from pagewise.core.text import choose_of
+from pagewise.core.text import choose_of, nearest
 from pagewise.stack.setup import SetupFacts
 
 #: CMake's targets: the simulator as a plug-in of the emulator, the library that reports allocations, and the
@@ -42,8 +42,15 @@ class TracedBuild:
 
     @property
     def preload(self) -> Path:
-        """The library that reports the allocations of a program to the plug-in."""
-        return self.folder / "model" / "libpagewise-preload.so"
+        """The library that reports the allocations of a program. Raises SelectionError."""
+        library = self.folder / "model" / "libpagewise-preload.so"
+        if not library.is_file():
+            raise SelectionError(
+                "this build has no library that reports allocations",
+                where=self.folder,
+                remedy=f"build it there: ninja {PRELOAD}; or omit --build",
+            )
+        return library
 
     @property
     def costs(self) -> Path:
@@ -54,6 +61,29 @@ class TracedBuild:
         """The program of a kernel or mini-app, if it is built."""
         files = (self.folder / folder / kernel / f"pw-{kernel}" for folder in _FOLDERS)
         return next((file for file in files if file.is_file()), None)
+
+    def existing_program(self, folder: str) -> Path:
+        """The program of a kernel's folder. Raises SelectionError."""
+        built = self.program(folder)
+        if built is None:
+            raise SelectionError(
+                f"this build has no program of {folder}",
+                where=self.folder,
+                remedy=f"build it there: ninja pw-{folder}; or omit --build",
+            )
+        return built
+
+    def description(self, kernel: str) -> Path | None:
+        """The kernel.yaml of a kernel, None for one that only the build has. Raises SelectionError."""
+        known = descriptions(self.root)
+        if kernel not in known and self.program(kernel) is None:
+            near = ", ".join(nearest(kernel, known))
+            raise SelectionError(
+                f"no kernel is called {kernel}",
+                where=self.root / "kernels",
+                remedy=f"{f'nearest: {near}; ' if near else ''}give your program by its path",
+            )
+        return known.get(kernel)
 
     def check_sources(self) -> None:
         """Raises SetupError without a checkout."""

@@ -35,7 +35,7 @@ class FigureRow:
         return tuple(None if not first or value is None else value / first for value in self.values[1:])
 
 
-def simulated_record(record: Record, simulated: Mapping[str, object], tool: str) -> Record:
+def simulated_record(record: Record, simulated: Mapping[str, object], tool: str | None) -> Record:
     """The program's record with the simulator's figures instead of everything that was timed or counted."""
     passes = record.passes * len(record.repetitions) if record.passes_per_repetition else None
     return Record(

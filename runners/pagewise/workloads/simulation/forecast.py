@@ -18,8 +18,8 @@ EXPOSED = {"dependent": (0.5, 1.0), "independent": (0.5, 1.2), "adjacent": (0.0,
 _FAULTS = (0.7, 1.0)
 #: Smaller savings are reported as nothing to gain.
 LEAST_GAIN = 0.01
-# Linux puts neither on huge pages by policy thp.
-_ON_BASE_PAGES = ("file", "stack")
+#: Linux puts neither on huge pages by policy thp.
+ON_BASE_PAGES = ("file", "stack")
 
 
 def with_forecast(simulated: Simulated, costs: Costs, native_seconds: Sequence[float]) -> Simulated:
@@ -35,7 +35,7 @@ def with_forecast(simulated: Simulated, costs: Costs, native_seconds: Sequence[f
 
 def _saved_seconds(origin: Origin, costs: Costs) -> tuple[float, float]:
     """The least and the most that an origin saves on huge pages."""
-    if origin.kind in _ON_BASE_PAGES:
+    if origin.kind in ON_BASE_PAGES:
         return 0.0, 0.0
     savings = [0.0, 0.0]
     for pattern, exposed in EXPOSED.items():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pagewise.analysis.rows import Row
-from pagewise.core.manifest_parts import Origin, Simulated
+from pagewise.core.manifest_parts import SAMPLES, Origin, Simulated
 from pagewise.workloads.program.prepare import ORIGINS, SELECTED
 from pagewise.workloads.simulation.forecast import LEAST_GAIN
 
@@ -24,12 +24,12 @@ ALL = "-"
 def worth_measuring(simulated: Simulated, selectable: Sequence[Origin]) -> list[int]:
     """The numbers (from 1) of origins whose huge pages may save 1 % of the time, most first.
 
-    Without a forecast, those with 1 % of the page walks.
+    Without a forecast, those with 1 % of the samples or of the page walks.
     """
-    walks = sum(origin.counts["PAGE_WALKS"] for origin in simulated.origins or ()) or 1
+    whole = simulated.counts.get(SAMPLES) or sum(origin.weight for origin in simulated.origins or ()) or 1
     forecast = simulated.forecast
     share = {
-        number: origin.counts["PAGE_WALKS"] / walks
+        number: origin.weight / whole
         if forecast is None or origin.saved_seconds is None
         else origin.saved_seconds[1] / min(forecast.native_seconds)
         for number, origin in enumerate(selectable, start=1)

@@ -24,7 +24,7 @@ from pagewise.stack.commands import output_of
 
 #: The most origins of a record; the others are summed.
 MOST = 100
-_MISSES, _WALKS = "L1D_TLB_REFILL", "PAGE_WALKS"
+_MISSES = "L1D_TLB_REFILL"
 # Modules whose functions allocate for their callers.
 _RUNTIMES = re.compile(
     r"ld-|libpagewise-preload"
@@ -67,7 +67,7 @@ class _Frame:
 
 
 def name_origins(reported: Sequence[Mapping[str, Any]]) -> tuple[Origin, ...]:
-    """The origins by page walks, most first. reported: by kernels/model/origins.c."""
+    """The origins by page walks or samples, most first. reported: by kernels/model/origins.c."""
     frames = _symbolize(reported)
     merged: dict[tuple[str, ...], Origin] = {}
     for each in reported:
@@ -89,7 +89,7 @@ def sum_of(origins: Sequence[Origin]) -> Origin:
 
 
 def _rank(origin: Origin) -> tuple[int, int, int]:
-    return origin.counts[_WALKS], origin.counts[_MISSES], origin.bytes
+    return origin.weight, origin.counts.get(_MISSES, 0), origin.bytes
 
 
 def _sum(one: Origin, other: Origin) -> Origin:

@@ -24,7 +24,7 @@ from pagewise.core.reading import read_end
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
-from pagewise.core.text import choose_of, identifier, nearest
+from pagewise.core.text import choose_of, identifier
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
 from pagewise.session.options import SessionOptions
@@ -38,17 +38,20 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import COSTS, PLUGIN, PRELOAD, TracedBuild, descriptions
+from pagewise.workloads.simulation.build import COSTS, PLUGIN, PRELOAD, TracedBuild
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.forecast import with_forecast
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.node import KERNEL, NODE, kept_file, node_geometry
+from pagewise.workloads.simulation.sampled import sample
 from pagewise.workloads.simulation.tracer import (
     OUTPUT,
     PAGES,
     PagesUnavailableError,
+    ProgramRun,
     TracedProgram,
     Tracer,
+    find_file,
     find_program,
     find_tracer,
     native_seconds,
@@ -68,6 +71,7 @@ class SimulationOptions(SessionOptions):
     """What is simulated: a kernel with its arguments, or a program; see `pagewise simulate --help`.
 
     functions, origins: how many the report shows; origins None: not recorded. measures: compare them, too.
+    fast: sample the time instead of simulating.
     sector: each a sector of the caches as text; every policy is simulated without and with all of them.
     """
 
@@ -82,23 +86,31 @@ class SimulationOptions(SessionOptions):
     sector: tuple[str, ...] = ()
     origins: int | None = None
     measures: bool = False
+    fast: bool = False
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """What simulates a program."""
+
+    geometry: Geometry
+    tracer: Tracer
+    plugin: Path
 
 
 @dataclass(frozen=True)
 class TraceTarget:
-    """The traced program, and what traces it. `ours`: it has page policies and writes records.
+    """The traced program, and what traces it; without a simulator, its time is sampled.
 
-    title: the kernel's or program's name. given: a program's standard input. preload: the library that
-    reports allocations, where origins are recorded.
+    title: the kernel's or program's name. is_kernel: it has page policies and writes records. given: a
+    program's standard input. preload: the library that reports allocations, where origins are recorded.
     """
 
     title: str
     program: TracedProgram
     arguments: tuple[str, ...]
     is_kernel: bool
-    geometry: Geometry
-    tracer: Tracer
-    plugin: Path
+    simulator: Simulator | None
     sectors: tuple[Sector, ...] = ()
     given: StandardInput = NO_INPUT
     preload: Path | None = None
@@ -155,52 +167,45 @@ class TraceLauncher(Launcher):
 
     def _simulate(self, step: Step, started: datetime) -> Record:
         target, policy = self.target, step.cell.measured.hugepages
-        sectors = target.sectors if step.cell.measured.sector else ()
         requested = "none" if policy in ASSUMED else policy
-        arguments = target.arguments + (("--threads", "1", "--pages", requested) if target.is_kernel else ())
-        folder = None if target.is_kernel else Path.cwd()
-        # A kernel depends on nothing but its options; the user's program runs as it would by itself.
-        environment = without_influences(os.environ) if target.is_kernel else os.environ
-        traced = trace(
-            target.tracer,
-            target.plugin,
-            # Caches take most of the time, and do not change the TLBs.
-            target.geometry.lines(sectors, caches=target.preload is None),
+        run = ProgramRun(
             target.program,
-            arguments,
-            scratch=self.scratch,
-            folder=folder,
-            pages=_pages(policy, target.preload is not None),
-            without_thp=target.is_kernel and requested == "none",
-            records=target.is_kernel,
-            preload=target.preload,
-            limit=self.limit,
-            environment=environment,
-            given=target.given.path,
+            target.arguments + (("--threads", "1", "--pages", requested) if target.is_kernel else ()),
+            self.scratch,
+            # A kernel depends on nothing but its options; the user's program runs as it would by itself.
+            None if target.is_kernel else Path.cwd(),
+            self.limit,
+            without_influences(os.environ) if target.is_kernel else os.environ,
+            target.given.path,
         )
-        record = traced.record or Record(
+        record = Record(
             kernel=target.name,
             started=utc_text(started),
             status="ok",
             configuration=build_of(step.cell.measured),
         )
-        record = simulated_record(record, traced.simulated, target.tracer.name)
+        if target.simulator is None:
+            assert target.preload is not None
+            return simulated_record(record, sample(run, target.preload), None)
+        geometry, tracer = target.simulator.geometry, target.simulator.tracer
+        sectors = target.sectors if step.cell.measured.sector else ()
+        traced = trace(
+            tracer,
+            target.simulator.plugin,
+            # Caches take most of the time, and do not change the TLBs.
+            geometry.lines(sectors, caches=target.preload is None),
+            run,
+            pages=_pages(policy, target.preload is not None),
+            without_thp=target.is_kernel and requested == "none",
+            records=target.is_kernel,
+            preload=target.preload,
+        )
+        record = simulated_record(traced.record or record, traced.simulated, tracer.name)
         here = target.program.machine == platform.machine()
-        if target.preload is None or record.simulated is None or target.geometry.costs is None or not here:
+        if target.preload is None or record.simulated is None or geometry.costs is None or not here:
             return record
-        seconds = [
-            native_seconds(
-                target.program,
-                arguments,
-                scratch=self.scratch,
-                folder=folder,
-                limit=self.limit,
-                environment=environment,
-                given=target.given.path,
-            )
-            for _ in range(_NATIVE_RUNS)
-        ]
-        return replace(record, simulated=with_forecast(record.simulated, target.geometry.costs, seconds))
+        seconds = [native_seconds(run) for _ in range(_NATIVE_RUNS)]
+        return replace(record, simulated=with_forecast(record.simulated, geometry.costs, seconds))
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,9 @@ class Simulation(WithoutTrials):
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """The program's files and the simulator, for every policy."""
         program, given = self.target.program.file, self.target.given.watched
-        files = (program, *files_of(program, os.environ), self.target.plugin, *given)
+        simulator = self.target.simulator
+        tools = (self.target.preload, simulator.plugin if simulator is not None else None)
+        files = (program, *files_of(program, os.environ), *filter(None, tools), *given)
         return {cell.measured.module: files for cell in self.planner.subject.cells}
 
     def launcher(self, scratch: Path) -> TraceLauncher:
@@ -239,10 +246,14 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     single = bool(target.sectors) or options.origins is not None
     policies = _policies(options.policies, target.is_kernel, ("none",) if single else _DEFAULT)
     subject = _subject(target, policies, options.compiler)
-    text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
-    if target.sectors:
-        text += f" Each without and with sectors: {target.sector_text}."
-    console.print(text, highlight=False, soft_wrap=True)
+    simulator = target.simulator
+    if simulator is not None:
+        text = (
+            f"To simulate: {target.name} on {simulator.geometry.title}. Page policies: {', '.join(policies)}."
+        )
+        if target.sectors:
+            text += f" Each without and with sectors: {target.sector_text}."
+        console.print(text, highlight=False, soft_wrap=True)
     verb = "simulate" if options.origins is None else "where"
     options = replace(options.with_defaults_of_name(f"{verb}-{target.name}"), baseline=policies[0])
     places = placements()
@@ -255,8 +266,8 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         tree=target.program.file.parent,
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
         simulation=SimulationPart(
-            target.geometry.data,
-            target.tracer.name,
+            None if simulator is None else simulator.geometry.data,
+            None if simulator is None else simulator.tracer.name,
             options.functions,
             target.given.to_dict(),
             options.origins,
@@ -283,8 +294,10 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     else:
         build.check_sources()
     name, *arguments = command
+    if options.fast:
+        return _target_of_samples(build, options, command, console)
     kernel = None if "/" in name else name.removeprefix("pw-")
-    file = None if kernel is None else _description(root, build, kernel)
+    file = None if kernel is None else build.description(kernel)
     description = {} if file is None else read_source(file)
     # Several descriptions may share the program of their folder.
     folder = kernel if file is None else file.parent.name
@@ -298,7 +311,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
-        program = _build(build, folder)
+        program = find_program(str(build.existing_program(folder)))
         # At the default size, tracing takes too long.
         smoke = description.get("smoke", {}).get("arguments", [])
         arguments = arguments or [str(argument) for argument in smoke]
@@ -314,40 +327,21 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     title = kernel or (program.file.name.removeprefix("pw-") if is_kernel else program.file.name)
     given = NO_INPUT if is_kernel else take_input(console)
     preload = None if options.origins is None else build.preload
-    if preload is not None and not preload.is_file():
-        raise SelectionError(
-            "this build has no library that reports allocations",
-            where=build.folder,
-            remedy=f"build it there: ninja {PRELOAD}; or omit --build",
-        )
-    return TraceTarget(
-        title, program, tuple(arguments), is_kernel, geometry, tracer, build.plugin, sectors, given, preload
-    )
+    simulator = Simulator(geometry, tracer, build.plugin)
+    return TraceTarget(title, program, tuple(arguments), is_kernel, simulator, sectors, given, preload)
 
 
-def _description(root: Path, build: TracedBuild, kernel: str) -> Path | None:
-    """The kernel.yaml of a kernel, None for one that only the build has. Raises SelectionError."""
-    known = descriptions(root)
-    if kernel not in known and build.program(kernel) is None:
-        near = ", ".join(nearest(kernel, known))
-        raise SelectionError(
-            f"no kernel is called {kernel}",
-            where=root / "kernels",
-            remedy=f"{f'nearest: {near}; ' if near else ''}give your program by its path",
-        )
-    return known.get(kernel)
-
-
-def _build(build: TracedBuild, folder: str) -> TracedProgram:
-    """The program of a kernel's folder. Raises SelectionError."""
-    built = build.program(folder)
-    if built is None:
-        raise SelectionError(
-            f"this build has no program of {folder}",
-            where=build.folder,
-            remedy=f"build it there: ninja pw-{folder}; or omit --build",
-        )
-    return find_program(str(built))
+def _target_of_samples(
+    build: TracedBuild, options: SimulationOptions, command: Sequence[str], console: Console
+) -> TraceTarget:
+    """A program whose time is sampled, also a script."""
+    if options.build is None:
+        with console.status(f"building {PRELOAD} ..."):
+            build.make([PRELOAD], setup_facts())
+    file = find_file(command[0])
+    program = TracedProgram(file, platform.machine(), marked=False)
+    given = take_input(console)
+    return TraceTarget(file.name, program, tuple(command[1:]), False, None, (), given, build.preload)
 
 
 def _subject(target: TraceTarget, policies: Sequence[str], compiler: str) -> Subject:

@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +78,8 @@ class Traced:
     record: Record | None
 
 
-def find_program(name: str) -> TracedProgram:
-    """A program to trace, by its path or by its name in PATH. Raises SelectionError."""
+def find_file(name: str) -> Path:
+    """The file of a program, by its path or by its name in PATH. Raises SelectionError."""
     path = shutil.which(name)
     if path is None:
         raise SelectionError(
@@ -87,7 +87,12 @@ def find_program(name: str) -> TracedProgram:
             where="PROGRAM",
             remedy="give its path, as ./my_app, and make it executable",
         )
-    file = Path(path)
+    return Path(path)
+
+
+def find_program(name: str) -> TracedProgram:
+    """A program to trace, by its path or by its name in PATH. Raises SelectionError."""
+    file = find_file(name)
     content = file.read_bytes()
     code = int.from_bytes(content[18:20], "little")
     machine = next((name for name, number in MACHINES.items() if number == code), None)
@@ -125,31 +130,47 @@ def find_tracer(machine: str) -> Tracer:
     return Tracer(command, machine, f"{match[1]}.{match[2]}{match[3]}")
 
 
+@dataclass(frozen=True)
+class ProgramRun:
+    """How a program runs. scratch: folder for temporary files, and its own unless `folder` is another.
+
+    limit: seconds; given: its standard input.
+    """
+
+    program: TracedProgram
+    arguments: Sequence[str]
+    scratch: Path
+    folder: Path | None = None
+    limit: float = 300.0
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    given: Path = NOTHING
+
+    def preloading(self, library: Path) -> str:
+        """LD_PRELOAD with a library before those of the environment; its copy if its path has spaces."""
+        if not can_be_preloaded(library):
+            library = Path(shutil.copy(library, self.scratch))
+        return ":".join(filter(None, (str(library), self.environment.get("LD_PRELOAD"))))
+
+
 def trace(
     tracer: Tracer,
     plugin: Path,
     geometry: str,
-    program: TracedProgram,
-    arguments: Sequence[str],
+    run: ProgramRun,
     *,
-    scratch: Path,
-    folder: Path | None = None,
     pages: str = "observed",
     without_thp: bool = False,
     records: bool = True,
     preload: Path | None = None,
-    limit: float = 300.0,
-    environment: Mapping[str, str] = os.environ,
-    given: Path = NOTHING,
 ) -> Traced:
     """Runs the program once under the simulator. geometry: as the model reads it.
 
-    records: it has the option --record. folder: the one it runs in (default: the scratch folder). given: its
-    standard input. preload: count misses by the origin of the memory, and the
+    records: it has the option --record. preload: count misses by the origin of the memory, and the
     library that reports allocations.
 
     Raises RefusedError, PagesUnavailableError; the program's output is in the scratch folder in any case.
     """
+    program, scratch = run.program, run.scratch
     out, lines, written = scratch / "model.json", scratch / "geometry", scratch / "record.jsonl"
     for file in (out, written):
         file.unlink(missing_ok=True)
@@ -159,12 +180,9 @@ def trace(
     loaded += "" if preload is None else ",origins=on"
     command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]
     if preload is not None and _takes_library(program):
-        if not can_be_preloaded(preload):
-            preload = Path(shutil.copy(preload, scratch))
-        libraries = filter(None, (str(preload), environment.get("LD_PRELOAD")))
-        command += ["-E", f"LD_PRELOAD={':'.join(libraries)}"]
-    command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
-    variables = {**_VARIABLES, **environment}
+        command += ["-E", f"LD_PRELOAD={run.preloading(preload)}"]
+    command += [str(program.file), *run.arguments, *(("--record", str(written)) if records else ())]
+    variables = {**_VARIABLES, **run.environment}
     if preload is None:
         # Without origins, one thread is simulated.
         variables.setdefault("OMP_NUM_THREADS", "1")
@@ -174,12 +192,12 @@ def trace(
     output = scratch / OUTPUT
     within = refused_to_programs() if without_thp else contextlib.nullcontext()
     with in_session(
-        command, output, variables, folder or scratch, within, end_leftovers=True, given=given
+        command, output, variables, run.folder or scratch, within, end_leftovers=True, given=run.given
     ) as running:
-        running.wait(limit)
+        running.wait(run.limit)
     if running.is_ended_by_us:
         raise RefusedError(
-            f"the traced program was ended after {limit:g} s",
+            f"the traced program was ended after {run.limit:g} s",
             where=program.file,
             remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
         )
@@ -193,35 +211,26 @@ def trace(
     return Traced(simulated, _record(written))
 
 
-def native_seconds(
-    program: TracedProgram,
-    arguments: Sequence[str],
-    *,
-    scratch: Path,
-    folder: Path | None,
-    limit: float,
-    environment: Mapping[str, str],
-    given: Path,
-) -> float:
+def native_seconds(run: ProgramRun) -> float:
     """Wall time in seconds of a run on base pages, without the emulator, or CPU time if that is longer.
 
     Raises RefusedError.
     """
     before = os.times()
-    variables, output = {**_VARIABLES, **environment}, scratch / NATIVE_OUTPUT
+    variables, output = {**_VARIABLES, **run.environment}, run.scratch / NATIVE_OUTPUT
     # Absolute: a file in the working folder may have the name of another program on PATH.
     with in_session(
-        [str(program.file.absolute()), *arguments],
+        [str(run.program.file.absolute()), *run.arguments],
         output,
         variables,
-        folder or scratch,
+        run.folder or run.scratch,
         refused_to_programs(),
         end_leftovers=True,
-        given=given,
+        given=run.given,
     ) as running:
-        running.wait(limit)
+        running.wait(run.limit)
     if running.is_ended_by_us or running.process.returncode != 0:
-        raise _failure(running.process.returncode or 0, read_end(output, LONGEST_OUTPUT), program)
+        raise _failure(running.process.returncode or 0, read_end(output, LONGEST_OUTPUT), run.program)
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return max(running.elapsed, used)

@@ -37,7 +37,7 @@ static struct {
     uint64_t code_begin, code_end; /* of this library */
     pthread_mutex_t lock;          /* of all but what handlers write */
     uint64_t noted[most_samples];  /* address + 1, or 0: not yet; a ring */
-    uint64_t begun, done, written; /* notes */
+    uint64_t started, done, written; /* notes */
     uint64_t lost, of_library, no_operand, in_kernel;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -101,7 +101,7 @@ static void on_timer(int number, siginfo_t *info, void *context)
         __atomic_fetch_add(&all.of_library, 1, __ATOMIC_RELAXED);
         return;
     }
-    const uint64_t address = awaited(context, faulting), note = __atomic_fetch_add(&all.begun, 1, __ATOMIC_RELAXED);
+    const uint64_t address = awaited(context, faulting), note = __atomic_fetch_add(&all.started, 1, __ATOMIC_RELAXED);
     if (note - __atomic_load_n(&all.done, __ATOMIC_RELAXED) < most_samples)
         __atomic_store_n(&all.noted[note % most_samples], address + 1, __ATOMIC_RELEASE);
 }
@@ -111,8 +111,8 @@ static void look_up(void)
 {
     static void *end_of_heap;
     if (end_of_heap != sbrk(0)) pw_origins_break((uint64_t)(uintptr_t)(end_of_heap = sbrk(0)));
-    const uint64_t begun = __atomic_load_n(&all.begun, __ATOMIC_RELAXED);
-    for (uint64_t note = all.done; note < begun; note++) {
+    const uint64_t started = __atomic_load_n(&all.started, __ATOMIC_RELAXED);
+    for (uint64_t note = all.done; note < started; note++) {
         const uint64_t noted = __atomic_exchange_n(&all.noted[note % most_samples], 0, __ATOMIC_ACQUIRE);
         if (note - all.done >= most_samples)
             all.lost++;
@@ -169,8 +169,8 @@ static void sample_this_thread(void)
 static void sample_child(void)
 {
     all.process = getpid();
-    for (uint64_t note = all.done; note < all.begun && note - all.done < most_samples; note++) all.noted[note % most_samples] = 0;
-    all.begun = all.done = all.written = all.lost = all.of_library = all.no_operand = all.in_kernel = 0;
+    for (uint64_t note = all.done; note < all.started && note - all.done < most_samples; note++) all.noted[note % most_samples] = 0;
+    all.started = all.done = all.written = all.lost = all.of_library = all.no_operand = all.in_kernel = 0;
     pw_origins_reset();
     end_work();
     sample_this_thread();
@@ -179,7 +179,7 @@ static void sample_child(void)
 static void start_sampling(const char *file)
 {
     all.process = getpid();
-    pw_origins_open(&all.begun, NULL);
+    pw_origins_open(&all.started, NULL);
     pw_origins_reported();
     pw_origins_stack((uint64_t)(uintptr_t)__builtin_frame_address(0));
     all.file = strdup(file);

@@ -70,20 +70,20 @@ def address_of(text: str) -> int | None:
 
 
 @pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump is missing: apt-get install binutils")
-def test_instructions_of_the_c_library_are_as_long_and_access_what_objdump_prints(decoder: ctypes.CDLL):
+def test_instructions_of_the_c_library_are_decoded_as_by_objdump(decoder: ctypes.CDLL):
     library = Path("/lib/x86_64-linux-gnu/libc.so.6")
     if not library.exists():
         pytest.skip("there is no C library of x86-64 here")
     wrong, accesses, seen = [], 0, 0
     for at, code, text in disassembled(library):
         buffer = ctypes.create_string_buffer(code + bytes(16))
-        found = decoder.decode(1, buffer, REGISTERS)
+        actual = decoder.decode(1, buffer, REGISTERS)
         seen += 1
-        assert found.length == len(code), text
+        assert actual.length == len(code), text
         if WITHOUT.match(text):
             continue
         expected = address_of(text)
-        actual = found.address if found.accesses else None
+        actual = actual.address if actual.accesses else None
         if actual is not None and "%rip" in text:
             actual += at - ctypes.addressof(buffer)
         accesses += expected is not None
@@ -123,8 +123,8 @@ ARM = {
 
 @pytest.mark.parametrize("code", ARM)
 def test_operands_of_aarch64(decoder: ctypes.CDLL, code: int):
-    found = decoder.decode(0, code.to_bytes(4, "little"), REGISTERS)
-    assert (found.length, found.address if found.accesses else None) == (4, ARM[code])
+    actual = decoder.decode(0, code.to_bytes(4, "little"), REGISTERS)
+    assert (actual.length, actual.address if actual.accesses else None) == (4, ARM[code])
 
 
 # mov (%rax),%rax; add $1,%rdx; mov %rdx,(%rdi); nop; nop

@@ -112,27 +112,27 @@ static uint64_t pw_number_at(const uint8_t *at)
 /* The operand that the ModR/M byte at a place names; no_index: its index is a vector; is_done: the instruction may have replaced it.
    Returns what follows. */
 static const uint8_t *pw_modrm(const uint8_t *at, const struct pw_prefixes *prefixes, bool no_index, bool is_done,
-                               const uint64_t *registers, struct pw_instruction *found, bool *relative)
+                               const uint64_t *registers, struct pw_instruction *result, bool *relative)
 {
     const unsigned mode = *at >> 6, first = (*at >> 3 & 7U) | prefixes->first, place = *at & 7;
     unsigned base = place;
     at++;
     if (mode == 3) return at;
-    found->accesses = !prefixes->thread_local;
+    result->accesses = !prefixes->thread_local;
     if (place == 4) {
         const unsigned index = (*at >> 3 & 7U) | prefixes->index;
         base = *at & 7;
-        if (index != 4 && !no_index && !(is_done && index == first)) found->address = registers[index] << (*at >> 6);
+        if (index != 4 && !no_index && !(is_done && index == first)) result->address = registers[index] << (*at >> 6);
         at++;
     }
     if (mode == 0 && base == 5) {
         *relative = place == 5;
-        found->address += pw_number_at(at);
+        result->address += pw_number_at(at);
         return at + 4;
     }
-    found->address += registers[base | prefixes->base];
-    if (mode == 1) found->address += (uint64_t)((int64_t)(int8_t)*at * prefixes->unit);
-    if (mode == 2) found->address += pw_number_at(at);
+    result->address += registers[base | prefixes->base];
+    if (mode == 1) result->address += (uint64_t)((int64_t)(int8_t)*at * prefixes->unit);
+    if (mode == 2) result->address += pw_number_at(at);
     return at + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
 }
 
@@ -140,7 +140,7 @@ static const uint8_t *pw_modrm(const uint8_t *at, const struct pw_prefixes *pref
 static struct pw_instruction pw_x86_64(const uint8_t *code, const uint64_t *registers, bool is_done)
 {
     struct pw_prefixes prefixes;
-    struct pw_instruction found = {0};
+    struct pw_instruction result = {0};
     bool relative = false;
     const uint8_t *at = pw_prefixes_of(code, &prefixes);
     const uint8_t opcode = *at++;
@@ -148,20 +148,20 @@ static struct pw_instruction pw_x86_64(const uint8_t *code, const uint64_t *regi
     if (operands == 'T' || operands == 'U') operands = (*at >> 3 & 7) > 1 ? 'm' : operands == 'T' ? 'B' : 'Z';
     const bool names_vectors = (opcode & 0xfc) == 0x90 || (opcode & 0xfc) == 0xa0 || (opcode & 0xfe) == 0xc6;
     const bool gathers = prefixes.vector && prefixes.map == 2 && names_vectors;
-    if (strchr("mlBZ", operands) != NULL) at = pw_modrm(at, &prefixes, gathers, is_done, registers, &found, &relative);
-    if (operands == 'l') found.accesses = false;
+    if (strchr("mlBZ", operands) != NULL) at = pw_modrm(at, &prefixes, gathers, is_done, registers, &result, &relative);
+    if (operands == 'l') result.accesses = false;
     if (operands == 'd' || operands == 's') {
-        found.accesses = true;
-        found.address = registers[operands == 'd' ? 7 : 6];
+        result.accesses = true;
+        result.address = registers[operands == 'd' ? 7 : 6];
     }
     if (operands == 'b' || operands == 'B') at += 1;
     if (operands == 'w') at += 2;
     if (operands == 'e') at += 3;
     if (operands == 'o' || (operands == 'q' && prefixes.wide)) at += 8;
     if (operands == 'z' || operands == 'Z' || (operands == 'q' && !prefixes.wide)) at += prefixes.short_values ? 2 : 4;
-    found.length = (unsigned)(at - code);
-    if (relative) found.address += (uint64_t)(uintptr_t)at;
-    return found;
+    result.length = (unsigned)(at - code);
+    if (relative) result.address += (uint64_t)(uintptr_t)at;
+    return result;
 }
 
 /* The signed number in `bits` bits of an instruction, from `first` on. */
@@ -177,27 +177,27 @@ static struct pw_instruction pw_aarch64(const uint8_t *at, const uint64_t *regis
     uint32_t code;
     memcpy(&code, at, sizeof code);
     const unsigned vector = code >> 26 & 1, size = code >> 30;
-    struct pw_instruction found = {sizeof code, true, registers[code >> 5 & 31]};
-    if ((code & UINT32_C(0x9e000000)) == UINT32_C(0x84000000)) return found; /* SVE */
-    found.accesses = (code & UINT32_C(0x0a000000)) == UINT32_C(0x08000000) && (code & UINT32_C(0xfec00000)) != UINT32_C(0xf8800000);
+    struct pw_instruction result = {sizeof code, true, registers[code >> 5 & 31]};
+    if ((code & UINT32_C(0x9e000000)) == UINT32_C(0x84000000)) return result; /* SVE */
+    result.accesses = (code & UINT32_C(0x0a000000)) == UINT32_C(0x08000000) && (code & UINT32_C(0xfec00000)) != UINT32_C(0xf8800000);
     if ((code & UINT32_C(0x3b000000)) == UINT32_C(0x18000000)) {
-        found.address = (uint64_t)(uintptr_t)at + (uint64_t)(pw_field(code, 5, 19) * 4);
+        result.address = (uint64_t)(uintptr_t)at + (uint64_t)(pw_field(code, 5, 19) * 4);
     } else if ((code & UINT32_C(0x3b000000)) == UINT32_C(0x39000000)) {
-        found.address += (uint64_t)(code >> 10 & 0xfff) << (vector != 0 && (code >> 23 & 1) != 0 && size == 0 ? 4 : size);
+        result.address += (uint64_t)(code >> 10 & 0xfff) << (vector != 0 && (code >> 23 & 1) != 0 && size == 0 ? 4 : size);
     } else if ((code & UINT32_C(0x3b200c00)) == UINT32_C(0x38200800)) {
         const unsigned index = code >> 16 & 31;
         uint64_t offset = index == 31 || (is_done && vector == 0 && index == (code & 31)) ? 0 : registers[index];
         if ((code >> 13 & 7) == 2) offset = (uint32_t)offset;
         if ((code >> 13 & 7) == 6) offset = (uint64_t)(int64_t)(int32_t)offset;
         const unsigned shift = vector != 0 && (code >> 23 & 1) != 0 && size == 0 ? 4 : size;
-        found.address += (code >> 12 & 1) != 0 ? offset << shift : offset;
+        result.address += (code >> 12 & 1) != 0 ? offset << shift : offset;
     } else if ((code & UINT32_C(0x3b200000)) == UINT32_C(0x38000000)) {
-        if ((code >> 10 & 3) != 1) found.address += (uint64_t)pw_field(code, 12, 9);
+        if ((code >> 10 & 3) != 1) result.address += (uint64_t)pw_field(code, 12, 9);
     } else if ((code & UINT32_C(0x3a000000)) == UINT32_C(0x28000000)) {
         const unsigned shift = vector != 0 ? 2 + size : 2 + (size >> 1);
-        if ((code >> 23 & 3) != 1) found.address += (uint64_t)(pw_field(code, 15, 7) * (INT64_C(1) << shift));
+        if ((code >> 23 & 3) != 1) result.address += (uint64_t)(pw_field(code, 15, 7) * (INT64_C(1) << shift));
     }
-    return found;
+    return result;
 }
 
 /* The instructions that end where `here` begins, the nearest last: at most PW_NEAR. Those of x86-64 have no mark of their begin: decoded
@@ -209,10 +209,10 @@ static int pw_before(const uint8_t *here, const uint64_t *registers, bool is_x86
         int n = 0;
         const uint8_t *at = here - start;
         while (at < here) {
-            const struct pw_instruction found = is_x86 ? pw_x86_64(at, registers, true) : pw_aarch64(at, registers, true);
+            const struct pw_instruction result = is_x86 ? pw_x86_64(at, registers, true) : pw_aarch64(at, registers, true);
             if (n == PW_NEAR) memmove(before, before + 1, (size_t)--n * sizeof *before);
-            before[n++] = found;
-            at += found.length;
+            before[n++] = result;
+            at += result.length;
         }
         if (at == here) return n;
     }

@@ -77,13 +77,13 @@ def test_instructions_of_the_c_library_are_decoded_as_by_objdump(decoder: ctypes
     wrong, accesses, seen = [], 0, 0
     for at, code, text in disassembled(library):
         buffer = ctypes.create_string_buffer(code + bytes(16))
-        actual = decoder.decode(1, buffer, REGISTERS)
+        decoded = decoder.decode(1, buffer, REGISTERS)
         seen += 1
-        assert actual.length == len(code), text
+        assert decoded.length == len(code), text
         if WITHOUT.match(text):
             continue
         expected = address_of(text)
-        actual = actual.address if actual.accesses else None
+        actual = decoded.address if decoded.accesses else None
         if actual is not None and "%rip" in text:
             actual += at - ctypes.addressof(buffer)
         accesses += expected is not None

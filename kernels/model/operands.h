@@ -13,7 +13,7 @@
 /* Instead of an address: the code accesses no memory; the kernel worked for the program. */
 enum { PW_NO_OPERAND, PW_IN_KERNEL };
 
-enum { PW_CODE_PAGE = 4096, PW_NEAR = 4 /* instructions */ };
+enum { PW_CODE_PAGE = 4096, PW_LONGEST = 16 /* bytes of an instruction */, PW_NEAR = 4 /* instructions */ };
 
 /* An instruction: `length` in bytes; whether it accesses memory, and at which address. */
 struct pw_instruction {
@@ -61,9 +61,9 @@ static const char pw_opcodes[2][257] = {"mmmmbz--mmmmbz--"
 /* What precedes an opcode. short_values: of 2 instead of 4 bytes; wide: REX.W; vector: VEX or EVEX. */
 struct pw_prefixes {
     bool short_values, wide, vector, thread_local;
-    unsigned map;         /* of opcodes: 0, or 1 to 3 after 0F, 0F 38, 0F 3A, or another of EVEX */
+    unsigned map;                /* of opcodes: 0, or 1 to 3 after 0F, 0F 38, 0F 3A, or another of EVEX */
     unsigned first, index, base; /* the fourth bit of their registers' numbers */
-    int unit;             /* of displacements of one byte */
+    int unit;                    /* of displacements of one byte */
 };
 
 /* Returns where the opcode is. */
@@ -201,10 +201,11 @@ static struct pw_instruction pw_aarch64(const uint8_t *at, const uint64_t *regis
 }
 
 /* The instructions that end where `here` begins, the nearest last: at most PW_NEAR. Those of x86-64 have no mark of their begin: decoded
-   from a place in the middle of one, they soon coincide with the real ones. Returns their number. */
+   from a place in the middle of one, they soon coincide with the real ones. Nothing in other pages is read. Returns their number. */
 static int pw_before(const uint8_t *here, const uint64_t *registers, bool is_x86, struct pw_instruction before[PW_NEAR])
 {
     const unsigned most = is_x86 ? 32 : 4 * PW_NEAR, in_page = (unsigned)((uintptr_t)here % PW_CODE_PAGE);
+    if (in_page > PW_CODE_PAGE - PW_LONGEST) return 0;
     for (unsigned start = in_page < most ? in_page : most; start > 0; start--) {
         int n = 0;
         const uint8_t *at = here - start;
@@ -231,7 +232,7 @@ static uint64_t pw_awaited(const uint8_t *here, const uint64_t *registers, bool 
     if (n > 0 && memcmp(here - length, of_call, length) == 0) return PW_IN_KERNEL;
     for (int i = n; i-- > 0;)
         if (before[i].accesses) return before[i].address;
-    for (int i = 0; i < PW_NEAR && !next.accesses && (uintptr_t)here % PW_CODE_PAGE < PW_CODE_PAGE - 32; i++) {
+    for (int i = 0; i < PW_NEAR && !next.accesses && (uintptr_t)here % PW_CODE_PAGE < PW_CODE_PAGE - 2 * PW_LONGEST; i++) {
         here += next.length;
         next = is_x86 ? pw_x86_64(here, registers, false) : pw_aarch64(here, registers, false);
     }

@@ -6,7 +6,7 @@
    and then before, because it may be killed.
 
    A handler cannot know whether it interrupted the program or a page fault, whose instruction is not done yet: the latter is assumed
-   where the thread had so many page faults since its last sample that they took most of the time. */
+   where the thread had many page faults since its last sample. */
 #define _GNU_SOURCE
 #include "next.h"
 #include "operands.h"
@@ -29,7 +29,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { most_samples = 1 << 20 /* noted at a time */, many_faults = 1000, interval_ns = 1000000, written_each = 50, failed = 125 };
+enum { most_samples = 1 << 20 /* noted at a time */, interval_ns = 1000000, many_faults = 250 /* in an interval */, written_each = 50, failed = 125 };
 
 static struct {
     const char *file; /* NULL: no sampling */
@@ -92,9 +92,9 @@ static void on_timer(int number, siginfo_t *info, void *context)
     const int kept = errno;
     const uint64_t code = place_of_code(context);
     struct rusage usage = {0};
-    (void)number, (void)info;
+    (void)number;
     syscall(SYS_getrusage, RUSAGE_THREAD, &usage);
-    const bool faulting = usage.ru_minflt - faults > many_faults;
+    const bool faulting = usage.ru_minflt - faults > (info->si_overrun + 1L) * many_faults;
     faults = usage.ru_minflt;
     errno = kept;
     if (pw_busy || (all.code_begin <= code && code < all.code_end)) {
@@ -156,13 +156,16 @@ static void end_work(void)
     pw_busy = false;
 }
 
-static void sample_this_thread(void)
+/* Returns the timer; NULL: none, or the first of the process, which is that of its main thread. */
+static timer_t sample_this_thread(void)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX - 2};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     const struct itimerspec each = {{0, interval_ns}, {0, interval_ns}};
-    timer_t timer;
-    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0) timer_settime(timer, 0, &each, NULL);
+    timer_t timer = NULL;
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0) return NULL;
+    timer_settime(timer, 0, &each, NULL);
+    return timer;
 }
 
 /* A forked process has the memory of its parent, and no timer. */
@@ -249,11 +252,16 @@ struct thread_start {
     void *argument;
 };
 
+static void end_thread(void *timer)
+{
+    if (timer != NULL) timer_delete(timer);
+}
+
 static void *run_thread(void *given)
 {
     const struct thread_start start = *(struct thread_start *)given;
     pthread_attr_t attributes;
-    void *stack;
+    void *stack, *result;
     size_t bytes;
     begin_work();
     free(given);
@@ -262,8 +270,10 @@ static void *run_thread(void *given)
         pthread_attr_destroy(&attributes);
     }
     end_work();
-    sample_this_thread();
-    return start.function(start.argument);
+    pthread_cleanup_push(end_thread, sample_this_thread());
+    result = start.function(start.argument);
+    pthread_cleanup_pop(1);
+    return result;
 }
 
 EXPORTED int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)

@@ -154,11 +154,8 @@ class ProgramLauncher(Launcher):
             if record.failure is not None and not self.run(step).failed:
                 return f"only in slices, a run failed: {record.failure.message}", True
             if step.cell.is_baseline and record.status == "ok":
-                seconds, alone = (
-                    cpu_seconds(record),
-                    self.programs[step.cell.measured.module].trial_cpu_seconds,
-                )
-                if seconds > _MOST_LOST * alone:
+                alone = self.programs[step.cell.measured.module].trial_cpu_seconds
+                if (seconds := cpu_seconds(record)) > _MOST_LOST * alone:
                     # The machine may be slower now than in the trial run.
                     alone = max(alone, cpu_seconds(self.run(step).records[0]))
                 times_as_long.append(seconds / alone)

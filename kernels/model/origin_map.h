@@ -25,7 +25,7 @@ bool pw_map_is_untouched(uint64_t address);
 /* The pages from an address on are untouched. */
 void pw_map_untouch(uint64_t address, uint64_t bytes);
 
-/* Ends the program with an error: that of the plug-in, or of the sampler. */
+/* A plug-in, or a preloaded library, cannot end the program normally: the error goes to standard error, where the runner reads it. */
 void stop(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* The memory that was allocated; stops if there is none. */

@@ -15,8 +15,8 @@
 enum { smallest_object = 1024, smallest_listed = 1 << 16 };
 enum { most_pending = 8, header_bytes = 32 /* of an allocator, around its blocks */ };
 
-/* The misses of an origin, or alone: its samples. */
-enum { tlb, walks, tlb_on_huge, walks_on_huge, faults_on_huge, counts, samples = 0 };
+/* The misses of an origin, or its samples as those of the first kind. */
+enum { tlb, walks, tlb_on_huge, walks_on_huge, faults_on_huge, counts };
 static const char *const count_names[counts] = {"L1D_TLB_REFILL", "PAGE_WALKS", "L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE",
                                                 "PAGE_FAULTS_ON_HUGE"};
 static const char *const pattern_names[PW_PATTERNS] = {"dependent", "independent", "adjacent"};
@@ -284,15 +284,10 @@ void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern patter
     if (ownerless) all.pending[all.n_pending++ % most_pending] = miss;
 }
 
-void pw_origins_sampled(uint64_t address)
-{
-    const uint32_t known = pw_map_at(address);
-    all.origin[known != 0 ? known : resolve(address)].count[samples]++;
-}
-
 void pw_origins_reset(void)
 {
-    for (uint32_t i = 1; i < all.n_origins; i++) all.origin[i].count[samples] = 0;
+    for (uint32_t i = 1; i < all.n_origins; i++) all.origin[i].count[tlb] = 0;
+    all.n_pending = 0;
 }
 
 void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames)
@@ -361,13 +356,10 @@ void pw_origins_break(uint64_t end)
 void pw_origins_text(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (; *text != '\0'; text++)
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f)
-            fputc('?', out);
-        else
-            fputc(*text, out);
+    for (; text != NULL && *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        fputc((unsigned char)*text < ' ' || (unsigned char)*text >= 0x7f ? '?' : *text, out);
+    }
     fputc('"', out);
 }
 
@@ -380,13 +372,13 @@ void pw_origins_write(FILE *out)
         const struct origin *origin = &all.origin[i];
         if (origin->count[tlb] == 0 && (origin->peak < smallest_listed || origin->kind != allocation)) continue;
         fprintf(out, "%s{\"kind\":\"%s\",\"name\":", separator, kinds[origin->kind]);
-        pw_origins_text(out, origin->name != NULL ? origin->name : "");
+        pw_origins_text(out, origin->name);
         fputs(",\"module\":", out);
-        pw_origins_text(out, origin->module != NULL ? origin->module : "");
+        pw_origins_text(out, origin->module);
         fputs(",\"frames\":[", out);
         for (int k = 0; k < origin->n_frames; k++) {
             fprintf(out, "%s{\"module\":", k > 0 ? "," : "");
-            pw_origins_text(out, origin->places[k].module != NULL ? origin->places[k].module : "");
+            pw_origins_text(out, origin->places[k].module);
             fprintf(out, ",\"offset\":%" PRIu64 "}", origin->places[k].offset);
         }
         fprintf(out, "],\"bytes\":%" PRIu64 ",\"allocations\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Begin to record. `now` counts the executed instructions, or samples: the clock of lifetimes. model: simulates the program; NULL: samples
-   of the time are counted instead of misses. */
+   of the time are counted, as misses of the first level. */
 void pw_origins_open(const uint64_t *now, const struct pw_model *model);
 
 /* The first access of a program is to its stack. A thread's stack. */
@@ -24,8 +24,7 @@ enum pw_pattern { PW_DEPENDENT, PW_INDEPENDENT, PW_ADJACENT, PW_PATTERNS };
 /* Misses at this address (PW_MISSED_ and PW_DISTANCE_SHIFT of model.h). page: the size of the address's page. */
 void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page);
 
-/* A sample of the time was at this address. Forget all samples. */
-void pw_origins_sampled(uint64_t address);
+/* Forget all samples. */
 void pw_origins_reset(void);
 
 /* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer. */
@@ -41,7 +40,7 @@ void pw_origins_break(uint64_t end);
 /* The preloaded library reports sites; without it, mappings are distinguished by size. */
 void pw_origins_reported(void);
 
-/* As a JSON array. A JSON string: names of regions, symbols and files. */
+/* As a JSON array. A JSON string, empty for NULL: names of regions, symbols and files. */
 void pw_origins_write(FILE *out);
 void pw_origins_text(FILE *out, const char *text);
 

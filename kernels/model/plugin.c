@@ -17,14 +17,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-enum { exit_of_tool = 125 /* that of env and timeout for their own failures */ };
 
 struct trace trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -37,18 +34,6 @@ static uint64_t executed_unseen;
 /* The system call that this thread is in. */
 static __thread uint64_t arguments[most_arguments];
 static __thread bool forks;
-
-/* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
-void stop(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("pagewise model: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    _exit(exit_of_tool);
-}
 
 static void read_counts(uint64_t counts[PW_COUNTS])
 {

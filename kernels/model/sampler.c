@@ -28,6 +28,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
+enum { is_x86 = 1 };
+#else
+enum { is_x86 = 0 };
+#endif
 enum { most_samples = 1 << 20 /* noted at a time */, interval_ns = 1000000, many_faults = 250 /* in an interval */, written_each = 50 };
 
 static struct {
@@ -42,34 +47,21 @@ static struct {
 
 __thread bool pw_busy __attribute__((tls_model("initial-exec")));
 
-/* The address that the interrupted code waits for. */
-static uint64_t awaited(const ucontext_t *context, bool faulting)
+/* The interrupted code, and its registers by the numbers of the instruction set; NULL: of an unknown processor. */
+static const uint8_t *interrupted(const ucontext_t *context, uint64_t registers[32])
 {
 #if defined(__x86_64__)
-    const greg_t *of = context->uc_mcontext.gregs;
-    const greg_t registers[] = {of[REG_RAX], of[REG_RCX], of[REG_RDX], of[REG_RBX], of[REG_RSP], of[REG_RBP], of[REG_RSI], of[REG_RDI],
-                                of[REG_R8],  of[REG_R9],  of[REG_R10], of[REG_R11], of[REG_R12], of[REG_R13], of[REG_R14], of[REG_R15]};
-    return pw_awaited((const uint8_t *)of[REG_RIP], (const uint64_t *)registers, true, faulting);
+    static const int numbers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                  REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    for (int i = 0; i < 16; i++) registers[i] = (uint64_t)context->uc_mcontext.gregs[numbers[i]];
+    return (const uint8_t *)context->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
-    uint64_t registers[32];
     memcpy(registers, context->uc_mcontext.regs, 31 * sizeof *registers);
     registers[31] = context->uc_mcontext.sp;
-    return pw_awaited((const uint8_t *)context->uc_mcontext.pc, registers, false, faulting);
+    return (const uint8_t *)context->uc_mcontext.pc;
 #else
-    (void)context, (void)faulting;
-    return PW_NO_OPERAND;
-#endif
-}
-
-static uint64_t place_of_code(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return context->uc_mcontext.pc;
-#else
-    (void)context;
-    return 0;
+    (void)context, (void)registers;
+    return NULL;
 #endif
 }
 
@@ -77,18 +69,20 @@ static void on_timer(int number, siginfo_t *info, void *context)
 {
     static __thread long faults __attribute__((tls_model("initial-exec")));
     const int kept = errno;
-    const uint64_t code = place_of_code(context);
+    uint64_t registers[32];
+    const uint8_t *code = interrupted(context, registers);
     struct rusage usage = {0};
     (void)number;
     syscall(SYS_getrusage, RUSAGE_THREAD, &usage);
     const bool faulting = usage.ru_minflt - faults > (info->si_overrun + 1L) * many_faults;
     faults = usage.ru_minflt;
     errno = kept;
-    if (pw_busy || (all.code_begin <= code && code < all.code_end)) {
+    if (pw_busy || (all.code_begin <= (uintptr_t)code && (uintptr_t)code < all.code_end)) {
         __atomic_fetch_add(&all.of_library, 1, __ATOMIC_RELAXED);
         return;
     }
-    const uint64_t address = awaited(context, faulting), note = __atomic_fetch_add(&all.started, 1, __ATOMIC_RELAXED);
+    const uint64_t address = code == NULL ? PW_NO_OPERAND : pw_awaited(code, registers, is_x86, faulting);
+    const uint64_t note = __atomic_fetch_add(&all.started, 1, __ATOMIC_RELAXED);
     if (note - __atomic_load_n(&all.done, __ATOMIC_RELAXED) < most_samples)
         __atomic_store_n(&all.noted[note % most_samples], address + 1, __ATOMIC_RELEASE);
 }

@@ -22,6 +22,7 @@ from pagewise.report.render import json, markdown
 from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, report_of
 from pagewise.report.views.applying import spec_of
+from pagewise.report.views.data import capital
 
 STORES, PAGES = ("none", "hardware", "nontemporal"), ("thp", "hardware", "regular")
 BASE, THP = configuration(), configuration(label=PAGES)
@@ -209,3 +210,8 @@ def test_a_program_is_advised_a_joined_policy():
     (answer,) = advice.answers([one], programs={"code": {"command": ["a"]}})
     assert answer.policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
     assert answer.policy.module == "pagewise-pages/reuse+malloc"
+
+
+def test_a_sentence_keeps_the_name_of_a_version_at_its_begin():
+    assert capital("llvm-22.1.8: 2 % less time") == "llvm-22.1.8: 2 % less time"
+    assert capital("software prefetch: 14 % less time") == "Software prefetch: 14 % less time"

@@ -179,8 +179,9 @@ def equally_good(best: Best) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with its first letter capitalized."""
-    return text[:1].upper() + text[1:]
+    """The text with its first letter capitalized, unless it begins with a version (gcc-12.2.0)."""
+    is_version = any(map(str.isdigit, text.partition(" ")[0]))
+    return text if is_version else text[:1].upper() + text[1:]
 
 
 def floored_percent(share: float) -> str:

@@ -6,6 +6,7 @@ import fcntl
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -100,6 +101,21 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
         return pickle.loads(kept.read_bytes())
 
     return filled
+
+
+@pytest.fixture
+def interrupted_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Interrupt each start of a process after its fork, before the caller knows of it; the processes."""
+    started = []
+
+    class Interrupting(subprocess.Popen):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupting)
+    return started
 
 
 @pytest.fixture(scope="session")

@@ -167,6 +167,12 @@ def test_a_single_run_that_is_ended_restores_them(tmp_path: Path):
     assert set(registers(root)) == {0}
 
 
+def test_a_command_that_is_interrupted_as_it_starts_is_ended(interrupted_starts: list[int]):
+    with pytest.raises(Interrupted):
+        run_without_prefetchers([], ["sleep", "60"], os.environ)
+    assert not Path(f"/proc/{interrupted_starts[0]}").exists()
+
+
 @pytest.mark.skipif(
     Path("/dev/cpu/0/msr").exists(), reason="this machine has an msr device: it would be used"
 )

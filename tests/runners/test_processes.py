@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -186,17 +185,7 @@ def test_a_postponed_signal_comes_when_the_block_is_left():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The signal comes after the fork and before the caller knows of the process."""
-    started = []
-
-    class Interrupting(subprocess.Popen):
-        def __init__(self, *arguments, **more):
-            super().__init__(*arguments, **more)
-            started.append(self.pid)
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(subprocess, "Popen", Interrupting)
+def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path, interrupted_starts: list[int]):
     with (
         pytest.raises(Interrupted),
         interruptible(),
@@ -204,4 +193,4 @@ def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path, monkeyp
     ):
         pytest.fail("it is not reached")
     with pytest.raises(ProcessLookupError):
-        os.killpg(started[0], 0)
+        os.killpg(interrupted_starts[0], 0)

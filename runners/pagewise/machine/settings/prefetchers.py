@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest import SwitchedOff, SwitchValue
-from pagewise.core.signals import interruptible, shell_code
+from pagewise.core.signals import interruptible, postpone_signals, shell_code
 from pagewise.machine.host import field, is_guest
 from pagewise.machine.settings.kinds import MSR_SAFE, Hwpfctl, Msr, Word
 from pagewise.machine.settings.session import keep_journal
@@ -293,12 +293,15 @@ def run_without_prefetchers(
     Raises SelectionError or RefusedError before anything is run, Interrupted when the user ends it.
     """
     control = find_control(names, os.sched_getaffinity(0), root) if names else None
+    process: subprocess.Popen[bytes] | None = None
     with interruptible(), nullcontext() if control is None else switched_off(control):
-        process = subprocess.Popen([*(control.program if control else ()), *command], env=environment)
         try:
+            # An interrupt between its start and our knowing of it would leave it running.
+            with postpone_signals():
+                process = subprocess.Popen([*(control.program if control else ()), *command], env=environment)
             process.wait()
         finally:
-            if process.poll() is None:
+            if process is not None and process.poll() is None:
                 process.terminate()
                 process.wait()
     return shell_code(process.returncode)

@@ -1,8 +1,9 @@
 /* The memory operand of the code near an interrupted instruction, and its address by the registers of that moment (x86-64, aarch64).
 
    A processor that waits for a load reports the instruction after it. So operands are sought backwards first. Enough for statistics:
-   of gathers, and of loads that have replaced their index, the base alone; where a load has replaced its base, as in a list, what it
-   points to; nothing of thread-local memory, and nothing that only the opcode names, except strings of x86-64. */
+   of gathers, and of loads that have replaced their index, the base alone; of a load that has replaced its base, what computed this base shortly
+   before (x86-64), else what it points to, as in a list; nothing of thread-local memory, and nothing that only the opcode names, except
+   strings of x86-64. */
 #ifndef PAGEWISE_OPERANDS_H
 #define PAGEWISE_OPERANDS_H
 
@@ -13,13 +14,16 @@
 /* Instead of an address: the code accesses no memory; the kernel worked for the program. */
 enum { PW_NO_OPERAND, PW_IN_KERNEL };
 
-enum { PW_CODE_PAGE = 4096, PW_LONGEST = 16 /* bytes of an instruction */, PW_NEAR = 4 /* instructions */ };
+enum { PW_CODE_PAGE = 4096, PW_LONGEST = 16 /* bytes of an instruction */, PW_NEAR = 4, PW_SEEN = 8 /* instructions */ };
 
-/* An instruction: `length` in bytes; whether it accesses memory, and at which address. */
+/* An instruction: `length` in bytes; whether it accesses memory, and at which address. Of x86-64: the last byte of its opcode, and the
+   registers of its ModR/M byte (PW_NO_REGISTER: memory): the first, the second or the base. */
+enum { PW_NO_REGISTER = 16 };
 struct pw_instruction {
     unsigned length;
     bool accesses;
     uint64_t address;
+    uint8_t opcode, first, second, base;
 };
 
 /* The operands of each opcode, 16 in a line, without and after 0F. m: ModR/M; l: ModR/M without an access; B, Z: ModR/M, and 1 or
@@ -117,6 +121,8 @@ static const uint8_t *pw_modrm(const uint8_t *at, const struct pw_prefixes *pref
     const unsigned mode = *at >> 6, first = (*at >> 3 & 7U) | prefixes->first, place = *at & 7;
     unsigned base = place;
     at++;
+    result->first = (uint8_t)first;
+    result->second = mode == 3 ? (uint8_t)(place | prefixes->base) : PW_NO_REGISTER;
     if (mode == 3) return at;
     result->accesses = !prefixes->thread_local;
     if (place == 4) {
@@ -130,7 +136,8 @@ static const uint8_t *pw_modrm(const uint8_t *at, const struct pw_prefixes *pref
         result->address += pw_number_at(at);
         return at + 4;
     }
-    result->address += registers[base | prefixes->base];
+    result->base = (uint8_t)(base | prefixes->base);
+    result->address += registers[result->base];
     if (mode == 1) result->address += (uint64_t)((int64_t)(int8_t)*at * prefixes->unit);
     if (mode == 2) result->address += pw_number_at(at);
     return at + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
@@ -140,10 +147,11 @@ static const uint8_t *pw_modrm(const uint8_t *at, const struct pw_prefixes *pref
 static struct pw_instruction pw_x86_64(const uint8_t *code, const uint64_t *registers, bool is_done)
 {
     struct pw_prefixes prefixes;
-    struct pw_instruction result = {0};
+    struct pw_instruction result = {.first = PW_NO_REGISTER, .second = PW_NO_REGISTER, .base = PW_NO_REGISTER};
     bool relative = false;
     const uint8_t *at = pw_prefixes_of(code, &prefixes);
     const uint8_t opcode = *at++;
+    result.opcode = prefixes.map == 0 ? opcode : 0;
     int operands = prefixes.map == 3 ? 'B' : prefixes.map > 1 ? 'm' : pw_opcodes[prefixes.map][opcode];
     if (operands == 'T' || operands == 'U') operands = (*at >> 3 & 7) > 1 ? 'm' : operands == 'T' ? 'B' : 'Z';
     const bool names_vectors = (opcode & 0xfc) == 0x90 || (opcode & 0xfc) == 0xa0 || (opcode & 0xfe) == 0xc6;
@@ -177,7 +185,7 @@ static struct pw_instruction pw_aarch64(const uint8_t *at, const uint64_t *regis
     uint32_t code;
     memcpy(&code, at, sizeof code);
     const unsigned vector = code >> 26 & 1, size = code >> 30;
-    struct pw_instruction result = {sizeof code, true, registers[code >> 5 & 31]};
+    struct pw_instruction result = {.length = sizeof code, .accesses = true, .address = registers[code >> 5 & 31]};
     if ((code & UINT32_C(0x9e000000)) == UINT32_C(0x84000000)) return result; /* SVE */
     result.accesses = (code & UINT32_C(0x0a000000)) == UINT32_C(0x08000000) && (code & UINT32_C(0xfec00000)) != UINT32_C(0xf8800000);
     if ((code & UINT32_C(0x3b000000)) == UINT32_C(0x18000000)) {
@@ -200,18 +208,18 @@ static struct pw_instruction pw_aarch64(const uint8_t *at, const uint64_t *regis
     return result;
 }
 
-/* The instructions that end where `here` begins, the nearest last: at most PW_NEAR. Those of x86-64 have no mark of their begin: decoded
+/* The instructions that end where `here` begins, the nearest last: at most PW_SEEN. Those of x86-64 have no mark of their begin: decoded
    from a place in the middle of one, they soon coincide with the real ones. Nothing in other pages is read. Returns their number. */
-static int pw_before(const uint8_t *here, const uint64_t *registers, bool is_x86, struct pw_instruction before[PW_NEAR])
+static int pw_before(const uint8_t *here, const uint64_t *registers, bool is_x86, struct pw_instruction before[PW_SEEN])
 {
-    const unsigned most = is_x86 ? 32 : 4 * PW_NEAR, in_page = (unsigned)((uintptr_t)here % PW_CODE_PAGE);
+    const unsigned most = is_x86 ? 48 : 4 * PW_NEAR, in_page = (unsigned)((uintptr_t)here % PW_CODE_PAGE);
     if (in_page > PW_CODE_PAGE - PW_LONGEST) return 0;
     for (unsigned start = in_page < most ? in_page : most; start > 0; start--) {
         int n = 0;
         const uint8_t *at = here - start;
         while (at < here) {
             const struct pw_instruction result = is_x86 ? pw_x86_64(at, registers, true) : pw_aarch64(at, registers, true);
-            if (n == PW_NEAR) memmove(before, before + 1, (size_t)--n * sizeof *before);
+            if (n == PW_SEEN) memmove(before, before + 1, (size_t)--n * sizeof *before);
             before[n++] = result;
             at += result.length;
         }
@@ -220,18 +228,45 @@ static int pw_before(const uint8_t *here, const uint64_t *registers, bool is_x86
     return 0;
 }
 
+/* What the last of `n` instructions of x86-64 accessed, if it has replaced its base: as the instructions before computed that. */
+static uint64_t pw_replaced(const struct pw_instruction *before, int n, const uint64_t *registers)
+{
+    enum { add_to = 0x01, add = 0x03, widen = 0x63, move_to = 0x89, move = 0x8b, compute = 0x8d, call = 0xe8, call_at = 0xff };
+    const struct pw_instruction *load = &before[n - 1];
+    const unsigned base = load->base;
+    const uint64_t page = registers[4] / PW_CODE_PAGE; /* of the stack pointer: it can be read */
+    uint64_t offset = load->address - registers[base];
+    if (base != load->first || (load->opcode != move && load->opcode != widen)) return load->address;
+    for (const struct pw_instruction *at = load; at-- > before;) {
+        const bool from_other = at->first == base && at->second != base, to_it = at->second == base && at->first != base;
+        if (at->opcode == call || at->opcode == call_at) break;
+        if (from_other && at->opcode == compute && at->base != base) return offset + at->address;
+        if (from_other && at->opcode == add && at->second != PW_NO_REGISTER) offset += registers[at->second];
+        if (from_other && at->opcode == move && at->second != PW_NO_REGISTER) return offset + registers[at->second];
+        if (from_other && at->opcode == move) {
+            uint64_t value; /* a local variable */
+            if (at->base == base || at->address / PW_CODE_PAGE != page || (at->address + sizeof value - 1) / PW_CODE_PAGE != page) break;
+            memcpy(&value, (const void *)(uintptr_t)at->address, sizeof value);
+            return offset + value;
+        }
+        if (to_it && at->opcode == add_to) offset += registers[at->first];
+        if (to_it && at->opcode == move_to) return offset + registers[at->first];
+    }
+    return load->address;
+}
+
 /* The address that the code at `here` waits for, PW_NO_OPERAND, or PW_IN_KERNEL. faulting: for its page. */
 static uint64_t pw_awaited(const uint8_t *here, const uint64_t *registers, bool is_x86, bool faulting)
 {
     static const uint8_t call[] = {0x0f, 0x05}, call_of_arm[] = {0x01, 0x00, 0x00, 0xd4};
-    struct pw_instruction before[PW_NEAR], next = is_x86 ? pw_x86_64(here, registers, false) : pw_aarch64(here, registers, false);
+    struct pw_instruction before[PW_SEEN], next = is_x86 ? pw_x86_64(here, registers, false) : pw_aarch64(here, registers, false);
     if (faulting && next.accesses) return next.address;
     const int n = pw_before(here, registers, is_x86, before);
     const uint8_t *of_call = is_x86 ? call : call_of_arm;
     const size_t length = is_x86 ? sizeof call : sizeof call_of_arm;
     if (n > 0 && memcmp(here - length, of_call, length) == 0) return PW_IN_KERNEL;
-    for (int i = n; i-- > 0;)
-        if (before[i].accesses) return before[i].address;
+    for (int i = n; i > 0 && i > n - PW_NEAR; i--)
+        if (before[i - 1].accesses) return is_x86 ? pw_replaced(before, i, registers) : before[i - 1].address;
     for (int i = 0; i < PW_NEAR && !next.accesses && (uintptr_t)here % PW_CODE_PAGE < PW_CODE_PAGE - 2 * PW_LONGEST; i++) {
         here += next.length;
         next = is_x86 ? pw_x86_64(here, registers, false) : pw_aarch64(here, registers, false);

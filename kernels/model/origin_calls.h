@@ -9,10 +9,11 @@
 enum { PW_ORIGIN_CALL = 0x70770001, PW_ORIGIN_FRAMES = 14 };
 
 enum pw_origin_event {
-    PW_ORIGIN_HELLO,  /* address: of an int, which the plug-in sets to 1; bytes: begin, and frames: end of the library's code */
-    PW_ORIGIN_BEGIN,  /* memory begins to belong to the site of these frames */
-    PW_ORIGIN_END,    /* it was freed */
-    PW_ORIGIN_PAUSE,  /* what follows is the library's work and not the program's */
+    PW_ORIGIN_HELLO,   /* address: of an int, which the plug-in sets to 1; bytes: begin, and frames: end of the library's code */
+    PW_ORIGIN_BEGIN,   /* memory begins to belong to the site of these frames */
+    PW_ORIGIN_RESERVE, /* address space that cannot be accessed yet begins to */
+    PW_ORIGIN_END,     /* it was freed */
+    PW_ORIGIN_PAUSE,   /* what follows is the library's work and not the program's */
     PW_ORIGIN_RESUME
 };
 

@@ -53,8 +53,9 @@ void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t 
         pw_origins_reported();
         break;
     case PW_ORIGIN_BEGIN:
+    case PW_ORIGIN_RESERVE:
         if (n_frames <= PW_ORIGIN_FRAMES && read_guest(stack, frames, n_frames * sizeof *frames))
-            pw_origins_begin(address, bytes, frames, (int)n_frames);
+            pw_origins_begin(address, bytes, frames, (int)n_frames, (event & 0xff) == PW_ORIGIN_BEGIN);
         break;
     case PW_ORIGIN_END: pw_origins_end(address, bytes); break;
     case PW_ORIGIN_PAUSE:

@@ -22,6 +22,11 @@ struct extent {
 static struct {
     struct extent *extent; /* a hash table */
     uint64_t extents, used;
+    struct reserved {
+        uint64_t start, end;
+        uint32_t origin;
+    } *reserved;
+    size_t n_reserved;
     void (*account)(uint32_t origin, int64_t bytes);
 } all;
 
@@ -122,6 +127,36 @@ void pw_map_assign(uint64_t address, uint64_t bytes, uint32_t origin, bool only_
         if (next > end) next = end;
         struct extent *extent = extent_of(address, origin != 0);
         if (extent != NULL) assign_within(extent, address, next, origin, only_free);
+    }
+}
+
+static void reserve(uint64_t start, uint64_t end, uint32_t origin)
+{
+    if (start >= end) return;
+    all.reserved = pw_need(realloc(all.reserved, (all.n_reserved + 1) * sizeof *all.reserved));
+    all.reserved[all.n_reserved++] = (struct reserved){start, end, origin};
+}
+
+void pw_map_reserve(uint64_t address, uint64_t bytes, uint32_t origin)
+{
+    const uint64_t end = address + bytes;
+    for (size_t i = all.n_reserved; i-- > 0;) {
+        const struct reserved before = all.reserved[i];
+        if (end <= before.start || before.end <= address) continue;
+        all.reserved[i] = all.reserved[--all.n_reserved];
+        reserve(before.start, address, before.origin);
+        reserve(end, before.end, before.origin);
+    }
+    if (origin != 0) reserve(address, end, origin);
+}
+
+void pw_map_open_reserved(uint64_t address, uint64_t start, uint64_t end)
+{
+    for (size_t i = 0; i < all.n_reserved; i++) {
+        const struct reserved *in = &all.reserved[i];
+        if (address < in->start || in->end <= address) continue;
+        if (start < in->start) start = in->start;
+        pw_map_assign(start, (in->end < end ? in->end : end) - start, in->origin, true);
     }
 }
 

@@ -13,6 +13,12 @@ void pw_map_open(void (*account)(uint32_t origin, int64_t bytes));
 /* Memory is of this origin from now on; `only_free`: where it has none. */
 void pw_map_assign(uint64_t address, uint64_t bytes, uint32_t origin, bool only_free);
 
+/* Address space that cannot be accessed is reserved by this origin (0: by none) from now on. */
+void pw_map_reserve(uint64_t address, uint64_t bytes, uint32_t origin);
+
+/* Memory from `start` to `end` can be accessed: around an address that was reserved, it is of the origin that did so. */
+void pw_map_open_reserved(uint64_t address, uint64_t start, uint64_t end);
+
 /* The origin of an address. */
 uint32_t pw_map_at(uint64_t address);
 

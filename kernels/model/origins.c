@@ -41,7 +41,7 @@ struct origin {
     uint64_t distant[PW_PATTERNS][PW_MOST_DISTANCES]; /* accesses by the number of distances that they exceed, less one */
 };
 
-struct mapping {
+struct mapping { /* that can be accessed */
     uint64_t start, end, base; /* base: of the module */
     const char *path;          /* NULL: anonymous */
 };
@@ -73,7 +73,7 @@ static struct {
     /* The last freed memory: its allocator touches it afterwards. */
     uint64_t freed_begin, freed_end;
     uint32_t freed;
-} all;
+} all = {.n_origins = 1 /* 0: none */, .room = 1024, .keys = 2048};
 
 static void account(uint32_t origin, int64_t bytes)
 {
@@ -100,7 +100,7 @@ static void read_mappings(void)
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         unsigned long start, end, offset;
         path[0] = '\0';
-        if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %4095[^\n]", &start, &end, &offset, path) < 3) continue;
+        if (strstr(line, " ---p") != NULL || sscanf(line, "%lx-%lx %*s %lx %*s %*s %4095[^\n]", &start, &end, &offset, path) < 3) continue;
         all.mapping = pw_need(realloc(all.mapping, (all.n_mappings + 1) * sizeof *all.mapping));
         struct mapping *mapping = &all.mapping[all.n_mappings];
         *mapping = (struct mapping){start, end, start, path[0] == '/' ? kept_path(path) : NULL};
@@ -141,18 +141,13 @@ static bool is_same(const struct origin *a, const struct origin *b)
            (a->name == b->name || (a->name != NULL && b->name != NULL && strcmp(a->name, b->name) == 0));
 }
 
-static uint64_t key_of(const struct origin *origin)
+/* Where an origin of this description is, or would be, in `by_key`. */
+static uint32_t slot_of(const struct origin *origin)
 {
     uint64_t key = pw_mixed(origin->kind) ^ (uintptr_t)origin->module;
     for (const char *name = origin->name; name != NULL && *name != '\0'; name++) key = pw_mixed(key ^ (uint64_t)(unsigned char)*name);
     for (int i = 0; i < origin->n_frames; i++) key = pw_mixed(key ^ origin->frames[i]);
-    return key;
-}
-
-/* Where an origin of this description is, or would be, in `by_key`. */
-static uint32_t slot_of(const struct origin *origin)
-{
-    uint32_t slot = (uint32_t)key_of(origin) & (all.keys - 1);
+    uint32_t slot = (uint32_t)key & (all.keys - 1);
     while (all.by_key[slot] != 0 && !is_same(&all.origin[all.by_key[slot]], origin)) slot = (slot + 1) & (all.keys - 1);
     return slot;
 }
@@ -214,6 +209,7 @@ static uint32_t resolve(uint64_t address)
         const struct mapping *before = mapping;
         while (before > all.mapping && before->path == NULL && before[-1].end == before->start) before--;
         if (before->path != NULL) load(before->path, before->base);
+        pw_map_open_reserved(address, mapping->start, mapping->end);
     } else if (mapping != NULL) {
         load(mapping->path, mapping->base);
         description = (struct origin){.kind = file, .module = mapping->path};
@@ -232,11 +228,8 @@ void pw_origins_open(const uint64_t *now, const struct pw_model *model)
     all.now = now;
     all.model = model;
     pw_map_open(account);
-    all.room = 1024;
-    all.keys = 2 * all.room;
     all.origin = pw_need(calloc(all.room, sizeof *all.origin));
     all.by_key = pw_need(calloc(all.keys, sizeof *all.by_key));
-    all.n_origins = 1; /* 0: none */
 }
 
 void pw_origins_stack(uint64_t address)
@@ -263,9 +256,10 @@ static void count(uint32_t number, int times, struct miss miss)
     if (miss.distances > 0 && !miss.fault) origin->distant[miss.pattern][miss.distances - 1] += (uint64_t)times;
 }
 
-void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page)
+bool pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page)
 {
     uint32_t number = pw_map_at(address);
+    if (number == 0 && all.model == NULL && mapping_at(address) == NULL) return false;
     if (number == 0) number = resolve(address);
     const bool ownerless = all.origin[number].kind == heap || all.origin[number].kind == anonymous;
     if (ownerless && all.freed_end > 0 && all.freed_begin <= address + header_bytes &&
@@ -282,6 +276,7 @@ void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern patter
                               .distances = missed >> PW_DISTANCE_SHIFT};
     count(number, 1, miss);
     if (ownerless) all.pending[all.n_pending++ % most_pending] = miss;
+    return true;
 }
 
 void pw_origins_reset(void)
@@ -290,12 +285,17 @@ void pw_origins_reset(void)
     all.n_pending = 0;
 }
 
-void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames)
+void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames, bool accessible)
 {
     struct origin description = {.kind = allocation, .n_frames = n_frames};
     memcpy(description.frames, frames, (size_t)n_frames * sizeof *frames);
     const uint32_t origin = origin_of(description);
     all.origin[origin].times++;
+    if (!accessible) {
+        pw_origins_discarded(address, bytes, true);
+        pw_map_reserve(address, bytes, origin);
+        return;
+    }
     all.freed_end = 0;
     pw_map_assign(address, bytes, origin, false);
     for (int i = 0; i < all.n_pending && i < most_pending; i++) {
@@ -321,18 +321,19 @@ void pw_origins_mapped(uint64_t address, uint64_t bytes)
     char size[32];
     snprintf(size, sizeof size, "%" PRIu64, bytes);
     all.current = false;
-    if (!all.reported) {
-        const uint32_t origin = origin_of((struct origin){.kind = anonymous, .name = size});
-        all.origin[origin].times++;
-        pw_map_assign(address, bytes, origin, false);
-    }
+    if (all.reported) return;
+    const uint32_t origin = origin_of((struct origin){.kind = anonymous, .name = size});
+    all.origin[origin].times++;
+    pw_map_assign(address, bytes, origin, false);
 }
 
 void pw_origins_discarded(uint64_t address, uint64_t bytes, bool unmapped)
 {
     pw_map_untouch(address, bytes);
-    if (unmapped) pw_map_assign(address, bytes, 0, false);
-    if (unmapped) all.current = false;
+    if (!unmapped) return;
+    pw_map_assign(address, bytes, 0, false);
+    pw_map_reserve(address, bytes, 0);
+    all.current = false;
 }
 
 void pw_origins_moved(uint64_t from, uint64_t old_bytes, uint64_t to, uint64_t bytes)
@@ -389,8 +390,7 @@ void pw_origins_write(FILE *out)
         fputs("},\"distant\":{", out);
         for (int p = 0; p < PW_PATTERNS; p++) {
             fprintf(out, "%s\"%s\":[", p > 0 ? "," : "", pattern_names[p]);
-            for (uint32_t k = 0; k < distances; k++)
-                fprintf(out, "%s%" PRIu64, k > 0 ? "," : "", origin->distant[p][k]);
+            for (uint32_t k = 0; k < distances; k++) fprintf(out, "%s%" PRIu64, k > 0 ? "," : "", origin->distant[p][k]);
             fputs("]", out);
         }
         fputs("}}", out);

@@ -21,14 +21,16 @@ void pw_origins_thread(uint64_t stack, uint64_t bytes);
    instruction. */
 enum pw_pattern { PW_DEPENDENT, PW_INDEPENDENT, PW_ADJACENT, PW_PATTERNS };
 
-/* Misses at this address (PW_MISSED_ and PW_DISTANCE_SHIFT of model.h). page: the size of the address's page. */
-void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page);
+/* Misses at this address (PW_MISSED_ and PW_DISTANCE_SHIFT of model.h). page: the size of the address's page. Returns false for a sample
+   where no memory is. */
+bool pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page);
 
 /* Forget all samples. */
 void pw_origins_reset(void);
 
-/* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer. */
-void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames);
+/* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer.
+   accessible: or else address space, whose memory does when the program makes it accessible. */
+void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames, bool accessible);
 void pw_origins_end(uint64_t address, uint64_t bytes);
 
 /* The program has mapped anonymous memory, discarded memory, moved it, or set its break. */

@@ -75,20 +75,18 @@ static int stack_of(const uintptr_t *slot, uintptr_t *stack)
     return MOST_FRAMES;
 }
 
-/* Reports memory of the site whose return address is at `slot`. Returns the memory. */
-static void *begin(void *memory, size_t bytes, const uintptr_t *slot)
+/* Reports memory, or address space, of the site whose return address is at `slot`. */
+static void begin(enum pw_origin_event event, void *memory, size_t bytes, const uintptr_t *slot)
 {
-    if (memory == NULL || !observed || pw_busy) return memory;
     uintptr_t stack[PW_ORIGIN_FRAMES];
     const int frames = stack_of(slot, stack);
-    pw_report(PW_ORIGIN_BEGIN, frames, memory, bytes, stack);
-    return memory;
+    pw_report(event, frames, memory, bytes, stack);
 }
 
 static void *begin_block(void *memory, const uintptr_t *slot)
 {
-    if (memory == NULL || !observed || pw_busy) return memory;
-    return begin(memory, next.malloc_usable_size(memory), slot);
+    if (memory != NULL && observed && !pw_busy) begin(PW_ORIGIN_BEGIN, memory, next.malloc_usable_size(memory), slot);
+    return memory;
 }
 
 static void end_block(void *memory)
@@ -159,12 +157,12 @@ EXPORTED void *memalign(size_t alignment, size_t bytes)
     return begin_block(next.memalign(alignment, bytes), HERE);
 }
 
-/* Address space that cannot be accessed is none of a site: programs reserve far more than they use. */
 EXPORTED void *mmap(void *address, size_t bytes, int access, int flags, int file, off_t offset)
 {
     find_next();
     void *memory = next_mmap(address, bytes, access, flags, file, offset);
-    if (memory != MAP_FAILED && access != PROT_NONE && (flags & MAP_ANONYMOUS) != 0) begin(memory, bytes, HERE);
+    if (memory != MAP_FAILED && observed && !pw_busy && (flags & MAP_ANONYMOUS) != 0)
+        begin(access == PROT_NONE ? PW_ORIGIN_RESERVE : PW_ORIGIN_BEGIN, memory, bytes, HERE);
     return memory;
 }
 

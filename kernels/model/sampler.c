@@ -19,6 +19,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -103,8 +104,8 @@ static void look_up(void)
             all.no_operand++;
         else if (noted == PW_IN_KERNEL + 1)
             all.in_kernel++;
-        else
-            pw_origins_missed(noted - 1, PW_MISSED_TLB, PW_INDEPENDENT, PW_CODE_PAGE);
+        else if (!pw_origins_missed(noted - 1, PW_MISSED_TLB, PW_INDEPENDENT, PW_CODE_PAGE))
+            all.no_operand++;
         __atomic_store_n(&all.done, note + 1, __ATOMIC_RELAXED);
     }
 }
@@ -185,13 +186,13 @@ void pw_report(enum pw_origin_event event, int frames, const void *address, size
         *(volatile int *)(uintptr_t)address = 1;
     } else if (all.file == NULL) {
         syscall(SYS_prctl, (long)PW_ORIGIN_CALL, (long)event | (long)frames << 8, address, bytes, stack);
-    } else if (event == PW_ORIGIN_BEGIN || event == PW_ORIGIN_END) {
+    } else if (event == PW_ORIGIN_BEGIN || event == PW_ORIGIN_RESERVE || event == PW_ORIGIN_END) {
         begin_work();
         look_up();
-        if (event == PW_ORIGIN_BEGIN)
-            pw_origins_begin((uint64_t)(uintptr_t)address, bytes, stack, frames);
-        else
+        if (event == PW_ORIGIN_END)
             pw_origins_end((uint64_t)(uintptr_t)address, bytes);
+        else
+            pw_origins_begin((uint64_t)(uintptr_t)address, bytes, stack, frames, event == PW_ORIGIN_BEGIN);
         if (all.done - all.written >= written_each) write_samples();
         end_work();
     }
@@ -225,6 +226,21 @@ EXPORTED int munmap(void *address, size_t bytes)
         end_work();
     }
     return (int)syscall(SYS_munmap, address, bytes);
+}
+
+EXPORTED void *mremap(void *address, size_t bytes, size_t wanted, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    void *to = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void *) : NULL;
+    va_end(more);
+    const bool sampled = all.file != NULL && !pw_busy;
+    if (sampled) begin_work();
+    if (sampled) look_up();
+    const long moved = syscall(SYS_mremap, address, bytes, wanted, flags, to);
+    if (sampled && moved != -1) pw_origins_moved((uint64_t)(uintptr_t)address, bytes, (uint64_t)moved, wanted);
+    if (sampled) end_work();
+    return (void *)moved;
 }
 
 struct thread_start {

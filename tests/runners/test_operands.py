@@ -29,7 +29,12 @@ WITHOUT = re.compile(r"(data16 |cs |notrack |bnd )*(lea|nop|prefetch)|.*%es:|.*%
 class Instruction(ctypes.Structure):
     """What is decoded."""
 
-    _fields_ = (("length", ctypes.c_uint), ("accesses", ctypes.c_bool), ("address", ctypes.c_uint64))
+    _fields_ = (
+        ("length", ctypes.c_uint),
+        ("accesses", ctypes.c_bool),
+        ("address", ctypes.c_uint64),
+        ("of_modrm", ctypes.c_uint8 * 4),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +165,37 @@ def test_the_address_that_interrupted_code_waits_for(
     ctypes.memmove(ctypes.addressof(buffer) + page, code + b"\x90" * 32, len(code) + 32)
     place: Any = ctypes.c_void_p(ctypes.addressof(buffer) + page + at)
     assert decoder.awaited(1, place, REGISTERS, faulting) == expected
+
+
+# add %rdx,%rax; mov (%rax),%eax; nop
+SUM = bytes.fromhex("4801d0 8b00 90")
+POINTER = 0x7123456789AB
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "expected"),
+    [
+        # lea 0x20(%r12,%rax,4),%rax; movslq (%rax),%rax; nop
+        ("498d448420", "486300 90", VALUES[12] + 0x20),
+        # mov %rbx,%rax; add %rcx,%rax; movslq 8(%rax),%rax; nop
+        ("4889d8 4801c8", "48634008 90", VALUES[3] + VALUES[1] + 8),
+        # mov -0x10(%rsp),%rax; lea (%r9,%r9,1),%rdx
+        ("488b4424f0 4b8d1409", SUM, POINTER + VALUES[2]),
+        # mov -0x1000(%rsp),%rax is on another page
+        ("488b842400f0ffff", SUM, VALUES[0]),
+        ("", SUM, VALUES[0]),
+    ],
+)
+def test_the_base_that_a_load_has_replaced(
+    decoder: ctypes.CDLL, before: str, code: str | bytes, expected: int
+):
+    """From what computed it, or as it is."""
+    whole = bytes.fromhex(before) + (bytes.fromhex(code) if isinstance(code, str) else code)
+    buffer = ctypes.create_string_buffer(3 * 4096)
+    page = ctypes.addressof(buffer) + -ctypes.addressof(buffer) % 4096
+    ctypes.memmove(page, whole, len(whole))
+    ctypes.memmove(page + 4096, POINTER.to_bytes(8, "little"), 8)
+    registers = (ctypes.c_uint64 * 32)(*VALUES)
+    registers[4] = page + 4096 + 0x10
+    place: Any = ctypes.c_void_p(page + len(whole) - 1)
+    assert decoder.awaited(1, place, registers, False) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -61,7 +62,14 @@ def share(result: Simulated, name: str) -> float:
 
 @pytest.mark.parametrize(
     ("mode", "processes", "computing"),
-    [((), 1, 1), (("threads",), 1, 2), (("forks",), 3, 2), (("executes",), 3, 2)],
+    [
+        ((), 1, 1),
+        (("moves",), 1, 1),
+        (("reserves",), 1, 1),
+        (("threads",), 1, 2),
+        (("forks",), 3, 2),
+        (("executes",), 3, 2),
+    ],
 )
 def test_time_is_at_the_memory_that_the_program_waits_for(
     sampled: Sample, program: Path, mode: tuple[str, ...], processes: int, computing: int
@@ -75,6 +83,11 @@ def test_time_is_at_the_memory_that_the_program_waits_for(
     (slow,) = [origin for origin in result.origins or () if origin.name == "slow"]
     assert slow.place is not None and slow.place.startswith("sampled.c:")
     assert slow.bytes >= computing << 26 and slow.allocations == computing
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="loads that replace their base: x86-64")
+def test_the_time_of_a_program_that_is_not_optimised(sampled: Sample, tmp_path: Path):
+    assert share(sampled(compiled(tmp_path / "plain", "-O0", "-pthread", SOURCE), SECONDS), "slow") > 0.6
 
 
 def test_the_programs_of_a_script_are_sampled(sampled: Sample, program: Path, tmp_path: Path):

@@ -82,6 +82,7 @@ def test_each_origin_has_its_walks_faults_and_size(of_known: Simulated) -> None:
     for name, pages, times in (
         ("repeated", 64, 100),
         ("sequential", 1000, 1),
+        ("reserved", 40, 50),
         ("table", 128, 10),
         ("first_use", 16, 100),
         ("second_use", 16, 50),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -190,6 +191,11 @@ class Origin:
     saved_seconds: Annotated[Interval | None, "null: no forecast"] = None
 
     @property
+    def site(self) -> str:
+        """Its file and line, or its name without parameters."""
+        return self.place if self.place and ":" in self.place else re.split(r"\((?!anon)", self.name)[0]
+
+    @property
     def weight(self) -> int:
         """What it is ranked by: its samples, or its page walks on base pages."""
         return self.counts[SAMPLES] if SAMPLES in self.counts else self.counts["PAGE_WALKS"]
@@ -211,7 +217,7 @@ class Sampled:
     """Samples of the time of a program's processes that have no origin, or are not counted."""
 
     processes: Count
-    no_operand: Annotated[Count, "near no access to memory"]
+    no_operand: Annotated[Count, "at no known address"]
     in_kernel: Annotated[Count, "in system calls"]
     of_library: Annotated[Count, "of the library that records origins; not among the others"]
     lost: Annotated[Count, "of which no origin was kept"]

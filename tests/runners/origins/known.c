@@ -1,7 +1,9 @@
 /* A program whose memory has known origins and, on a TLB of 8 entries, known page walks: each touch of a page misses. */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +36,15 @@ __attribute__((noinline)) static void sequential(void)
     char *memory = xmalloc(1000 * page);
     touch(memory, 1000, 1);
     free(memory);
+}
+
+/* Address space, of which a part becomes memory. */
+__attribute__((noinline)) static void reserved(void)
+{
+    char *memory = mmap(NULL, 1000 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(memory + 500 * page, 40 * page, PROT_READ | PROT_WRITE);
+    touch(memory + 500 * page, 40, 50);
+    munmap(memory, 1000 * page);
 }
 
 /* Two blocks at one address. */
@@ -99,6 +110,7 @@ int main(int argc, char **argv)
     }
     repeated();
     sequential();
+    reserved();
     touch(table, 128, 10);
     second_use(first_use());
     grown();

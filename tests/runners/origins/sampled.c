@@ -1,10 +1,12 @@
 /* Spends its time at one block of memory, in threads and children, too: `where --fast`.
 
-       sampled SECONDS [forks | executes | threads] */
+       sampled SECONDS [forks | executes | threads | moves | reserves] */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 enum { words = 1 << 23 };
 
 static double seconds;
+static const char *mode = "";
 
 static double used(void)
 {
@@ -24,27 +27,36 @@ static double used(void)
 __attribute__((noinline)) static void *slow(void *unused)
 {
     volatile uint64_t small[64] = {0};
-    uint64_t *memory = malloc(words * sizeof *memory), at = 1;
-    if (memory == NULL) exit(1);
-    memset(memory, 1, words * sizeof *memory);
+    const size_t bytes = words * sizeof(uint64_t);
+    const int maps = MAP_PRIVATE | MAP_ANONYMOUS;
+    void *block = MAP_FAILED;
+    if (strcmp(mode, "moves") == 0) {
+        block = mremap(mmap(NULL, bytes / 2, PROT_READ | PROT_WRITE, maps, -1, 0), bytes / 2, bytes, MREMAP_MAYMOVE);
+    } else if (strcmp(mode, "reserves") == 0) {
+        block = mmap(NULL, 4 * bytes, PROT_NONE, maps, -1, 0);
+        mprotect(block, bytes, PROT_READ | PROT_WRITE);
+    } else {
+        block = malloc(bytes);
+    }
+    uint64_t *memory = block, at = 1;
+    memset(memory, 1, bytes);
     for (const double begin = used(); used() < begin + seconds;)
         for (int i = 0; i < 100000; i++) {
             at = at * UINT64_C(6364136223846793005) + 1;
             small[i & 63] += memory[at >> 41];
         }
-    free(memory);
     return unused;
 }
 
 int main(int count, char **given)
 {
-    const char *mode = count > 2 ? given[2] : "";
+    if (count > 2) mode = given[2];
     seconds = atof(given[1]);
     if (strcmp(mode, "threads") == 0) {
         pthread_t threads[2];
         for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, slow, NULL);
         for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-    } else if (*mode != '\0') {
+    } else if (strcmp(mode, "forks") == 0 || strcmp(mode, "executes") == 0) {
         for (int i = 0; i < 2; i++) {
             if (fork() != 0) continue;
             if (strcmp(mode, "executes") == 0) execl(given[0], given[0], given[1], (char *)NULL);

@@ -114,7 +114,7 @@ def _summary(name: str, machine: str, records: Sequence[Record]) -> str:
         )
     most = max(simulated.origins or (), key=lambda origin: sum(origin.saved_seconds or (0.0,)))
     share = _range(low, high, 2, "-")
-    return f"{text}. Forecast: thp: {share} of the time, mostly {most.place or most.name}."
+    return f"{text}. Forecast: thp: {share} of the time, mostly {most.site}."
 
 
 def _summary_of_samples(name: str, simulated: Simulated) -> str:
@@ -125,8 +125,7 @@ def _summary_of_samples(name: str, simulated: Simulated) -> str:
     if share < LEAST_GAIN:
         return f"{text}: nothing to gain with thp (less than {LEAST_GAIN:.0%} at memory that it reaches)."
     most = max(reachable, key=lambda origin: origin.weight)
-    most_at = most.place or most.name
-    return f"{text}: {share:.0%} at memory that thp reaches, mostly {most_at}. It saves at most that."
+    return f"{text}: {share:.0%} at memory that thp reaches, mostly {most.site}. It saves at most that."
 
 
 def _saving(origin: Origin, forecast: Forecast | None) -> str | None:
@@ -286,9 +285,7 @@ def _blocks(records: Records, about: SimulationPart) -> Iterator[Block]:
 
 def _notes_of_samples(sampled: Sampled, whole: int) -> list[str]:
     in_kernel, no_operand = sampled.in_kernel / whole, sampled.no_operand / whole
-    notes = [
-        f"of the time, {in_kernel:.1%} was in system calls, and {no_operand:.1%} near no access to memory"
-    ]
+    notes = [f"of the time, {in_kernel:.1%} was in system calls, and {no_operand:.1%} at no known address"]
     if whole < _FEW_SAMPLES:
         notes.append(
             f"{whole} samples are few: shares are off by up to {1 / math.sqrt(whole):.0%} (95 % interval); "

@@ -116,11 +116,14 @@ static void write_samples(void)
     char name[PATH_MAX], partial[PATH_MAX];
     snprintf(name, sizeof name, "%s.%d", all.file, (int)all.process);
     snprintf(partial, sizeof partial, "%s-%d", all.file, (int)all.process);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const double seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     all.written = all.done;
     FILE *out = fopen(partial, "we");
     if (out == NULL) return;
-    fprintf(out, "{\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"of_library\":%" PRIu64 ",\"no_operand\":%" PRIu64 ",\"in_kernel\":%" PRIu64 ",\"origins\":",
-            all.done, all.lost, all.of_library, all.no_operand, all.in_kernel);
+    fprintf(out, "{\"seconds\":%.6f,\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"of_library\":%" PRIu64 ",\"no_operand\":%" PRIu64 ",\"in_kernel\":%" PRIu64 ",\"origins\":",
+            seconds, all.done, all.lost, all.of_library, all.no_operand, all.in_kernel);
     pw_origins_write(out);
     fputs("}\n", out);
     if (fclose(out) != 0 || rename(partial, name) != 0) stop("cannot write %s: %s", name, strerror(errno));

@@ -94,10 +94,23 @@ def test_the_programs_of_a_script_are_sampled(sampled: Sample, program: Path, tm
     script = write_script(tmp_path / "script", f"#!/bin/sh\n{program} {SECONDS}\n{program} {SECONDS}\n")
     result = sampled(script)
     assert share(result, "slow") > 0.75 and result.counts[SAMPLES] >= 2 * FEWEST
+    assert result.sampled is not None and result.sampled.unseen < 0.1
 
 
-def test_a_program_that_takes_no_library_is_refused(build: Path, tmp_path: Path):
-    static = compiled(tmp_path / "static", "-static", "-pthread", SOURCE)
+@pytest.fixture(scope="module")
+def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("static") / "static", "-static", "-pthread", SOURCE)
+
+
+def test_the_time_of_programs_that_take_no_library_is_reported(
+    sampled: Sample, program: Path, static: Path, tmp_path: Path
+):
+    script = write_script(tmp_path / "script", f"#!/bin/sh\n{program} {SECONDS}\n{static} {SECONDS}\n")
+    result = sampled(script)
+    assert result.sampled is not None and 0.35 < result.sampled.unseen < 0.6
+
+
+def test_a_program_that_takes_no_library_is_refused(build: Path, tmp_path: Path, static: Path):
     assert invoked(build, tmp_path / "results", "--", static, "0.1").return_value == 1
     (folder,) = (tmp_path / "results").iterdir()
     (record,) = read_result(folder).records

@@ -214,9 +214,10 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Samples of the time of a program's processes that have no origin, or are not counted."""
+    """Samples of the time of a program's processes that have no origin, and time without samples."""
 
     processes: Count
+    unseen: Annotated[Share, "of the CPU time: of processes that cannot be sampled"]
     no_operand: Annotated[Count, "at no known address"]
     in_kernel: Annotated[Count, "in system calls"]
     of_library: Annotated[Count, "of the library that records origins; not among the others"]

@@ -40,6 +40,8 @@ _ON_HUGE = f"{_WALKS}_ON_HUGE"
 _LEAST_SHARE = 0.001
 #: Fewer samples get a note of how uncertain their shares are.
 _FEW_SAMPLES = 1000
+# The end of processes, which give their memory back, is not sampled either.
+_MOST_UNSEEN = 0.1
 _UNAVAILABLE = "pages_unavailable"
 
 
@@ -290,6 +292,11 @@ def _notes_of_samples(sampled: Sampled, whole: int) -> list[str]:
         notes.append(
             f"{whole} samples are few: shares are off by up to {1 / math.sqrt(whole):.0%} (95 % interval); "
             "let it compute longer"
+        )
+    if sampled.unseen > _MOST_UNSEEN:
+        notes.append(
+            f"{sampled.unseen:.0%} of the CPU time was of processes that cannot be sampled, such as static "
+            "programs"
         )
     if sampled.processes > 1:
         notes.append(f"the origins of {sampled.processes} processes are summed")

@@ -25,7 +25,7 @@ def sample(run: ProgramRun, library: Path) -> dict[str, object]:
     for file in run.scratch.glob(f"{_FILE}.*"):
         file.unlink()
     variables = {"PAGEWISE_SAMPLES": str(run.scratch / _FILE), "LD_PRELOAD": run.preloading(library)}
-    native_seconds(replace(run, environment={**run.environment, **variables}))
+    _, seconds = native_seconds(replace(run, environment={**run.environment, **variables}))
     processes = [parse_json(read_file(file)) for file in sorted(run.scratch.glob(f"{_FILE}.*"))]
     total = sum(process["samples"] for process in processes)
     if total == 0:
@@ -35,6 +35,7 @@ def sample(run: ProgramRun, library: Path) -> dict[str, object]:
             remedy="it must use glibc as a shared library, end by itself, and compute for some time; or omit "
             "--fast",
         )
+    seen = sum(process["seconds"] for process in processes)
     reported = [
         _in_common_time(origin, process["samples"], total)
         for process in processes
@@ -51,6 +52,7 @@ def sample(run: ProgramRun, library: Path) -> dict[str, object]:
         "instructions": total,
         "sampled": {
             "processes": len(processes),
+            "unseen": max(0.0, 1.0 - seen / max(seconds, seen)),
             **{
                 name: sum(process[name] for process in processes)
                 for name in ("no_operand", "in_kernel", "of_library", "lost")

@@ -84,13 +84,16 @@ def pieces(programs: Path) -> Path:
     return build("pieces.c", programs / "pieces")
 
 
+WAYS = ("aligned", "refused", "following", "committed", "protected", "moved", "exact")
+
+
 # What is left on base pages: up to a huge page at the end, and the program's start.
 @pytest.mark.long
 @needs_madvise
 @pytest.mark.parametrize(
     ("policy", "pattern"),
     [
-        *(("thp", way) for way in ("aligned", "refused", "following", "committed", "protected", "exact")),
+        *(("thp", way) for way in WAYS),
         # It does not come by itself.
         ("reuse", "committed"),
     ],

@@ -4,6 +4,7 @@
  *   following  at the address behind the piece before (LuaJIT)
  *   committed  mapped at fixed addresses of a reservation (GHC)
  *   protected  parts of a reservation made accessible
+ *   moved      one piece that grows (LuaJIT's tables)
  *   exact      at wished addresses of which none other is accepted; the sum counts those
  */
 #define _GNU_SOURCE
@@ -15,7 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 14, PART = 1 << 17, TOTAL = 48 << 20, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS, ACCESS = PROT_READ | PROT_WRITE };
+enum { BASE = 1 << 12, PIECE = 1 << 14, PART = 1 << 17, TOTAL = 48 << 20, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS, ACCESS = PROT_READ | PROT_WRITE };
 
 static char *must(void *got)
 {
@@ -44,6 +45,18 @@ static char *aligned(void)
     return place;
 }
 
+static long grow(void)
+{
+    char *piece = must(mmap(NULL, PART, ACCESS, FLAGS, -1, 0));
+    long sum = fill(piece, PART);
+    for (size_t bytes = PART, more; bytes < TOTAL; bytes = more) {
+        more = 2 * bytes + BASE;
+        piece = must(mremap(piece, bytes, more, MREMAP_MAYMOVE));
+        sum += fill(piece + bytes, more - bytes);
+    }
+    return sum;
+}
+
 int main(int count, char **arguments)
 {
     const char *pattern = count > 1 ? arguments[1] : "aligned";
@@ -52,9 +65,10 @@ int main(int count, char **arguments)
     long sum = 0;
     char *next = NULL;
     if (!strcmp(pattern, "refused") && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) return 4;
-    if (strcmp(pattern, "following") && !is_aligned) next = must(mmap(NULL, TOTAL, PROT_NONE, FLAGS | MAP_NORESERVE, -1, 0));
+    if (strcmp(pattern, "following") && strcmp(pattern, "moved") && !is_aligned) next = must(mmap(NULL, TOTAL, PROT_NONE, FLAGS | MAP_NORESERVE, -1, 0));
     if (is_exact) munmap(next, TOTAL);
-    for (size_t at = 0; at < TOTAL; at += bytes) {
+    if (!strcmp(pattern, "moved")) sum = grow();
+    for (size_t at = sum != 0 ? TOTAL : 0; at < TOTAL; at += bytes) {
         char *piece = next;
         if (is_aligned) piece = aligned();
         else if (!strcmp(pattern, "committed")) must(mmap(next, bytes, ACCESS, FLAGS | MAP_FIXED, -1, 0));

@@ -24,9 +24,6 @@
 #ifndef MAP_HUGE_SHIFT
 #define MAP_HUGE_SHIFT 26
 #endif
-#ifndef SHM_HUGETLB
-#define SHM_HUGETLB 04000
-#endif
 
 /* Memory of the pool lies in a separate range: its pages cannot be given back in part. */
 enum { SMALLEST_PIECE = 1 << 15, WINDOW = 16 << 20, LARGEST_WINDOW = 32 << 20, MOST_ALLOCATORS = 4, MOST_RESERVED = 16 };
@@ -49,7 +46,8 @@ static struct {
     uintptr_t accessible[MOST_RESERVED];      /* the end of the last such part */
     int reserved_count;
     struct room {
-        uintptr_t start, next, end;
+        struct range whole;
+        uintptr_t next;
     } private_room, shared_room;              /* of memory of the pool */
     int is_held, is_short, is_filtered;
 } plan;
@@ -74,10 +72,7 @@ static int is_overruled(int option, unsigned long value)
 static uintptr_t up(uintptr_t value, uintptr_t step) { return (value + step - 1) & -step; }
 static uintptr_t down(uintptr_t value, uintptr_t step) { return value & -step; }
 
-static void hold(void)
-{
-    while (__atomic_exchange_n(&plan.is_held, 1, __ATOMIC_ACQUIRE)) {}
-}
+static void hold(void) { while (__atomic_exchange_n(&plan.is_held, 1, __ATOMIC_ACQUIRE)) {} }
 static void release(void) { __atomic_store_n(&plan.is_held, 0, __ATOMIC_RELEASE); }
 
 static void *map(uintptr_t at, size_t length, int protection, int flags)
@@ -104,17 +99,17 @@ static void collapse(uintptr_t from, uintptr_t to)
 }
 
 static int flags_of_pool(void) { return MAP_HUGETLB | __builtin_ctzll(plan.pool) << MAP_HUGE_SHIFT; }
-static int is_in(const struct room *room, const void *address)
+static int is_in(const struct range *range, const void *address)
 {
-    return (uintptr_t)address >= room->start && (uintptr_t)address < room->end;
+    return (uintptr_t)address >= range->start && (uintptr_t)address < range->end;
 }
 
 /* Whether this code belongs to the allocator that replaces the C library's. */
 static int is_malloc(const void *caller)
 {
-    for (int number = 0; number < plan.allocator_count; number++)
-        if ((uintptr_t)caller >= plan.allocators[number].start && (uintptr_t)caller < plan.allocators[number].end) return 1;
-    return 0;
+    int number = 0;
+    while (number < plan.allocator_count && !is_in(&plan.allocators[number], caller)) number++;
+    return number < plan.allocator_count;
 }
 
 /* Advised memory at an aligned address; NULL if the kernel has none. */
@@ -224,10 +219,10 @@ static uintptr_t place_in_pool(struct room *room, size_t length)
         if (got != MAP_FAILED) first = up((uintptr_t)got, plan.pool);
         if (!__atomic_compare_exchange_n(&room->next, &none, first, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             if (got != MAP_FAILED) syscall(SYS_munmap, got, room_of_pool);
-        } else if (got != MAP_FAILED) room->start = first, room->end = (uintptr_t)got + room_of_pool;
+        } else if (got != MAP_FAILED) room->whole = (struct range){first, (uintptr_t)got + room_of_pool};
     }
     uintptr_t at = __atomic_fetch_add(&room->next, length, __ATOMIC_RELAXED);
-    return at >= room->start && at + length <= room->end ? at : 0;
+    return at >= room->whole.start && at + length <= room->whole.end ? at : 0;
 }
 
 /* Whole pages of the pool, and base pages for the rest; NULL if the pool has too few. `sharing`: MAP_PRIVATE or MAP_SHARED. */
@@ -307,7 +302,7 @@ int munmap(void *address, size_t length)
     if (plan.last.end && return_part((uintptr_t)address, (uintptr_t)address + up(length, plan.base))) return 0;
     forget((uintptr_t)address, (uintptr_t)address + length);
     int before = errno, failed = (int)syscall(SYS_munmap, address, length);
-    if (!failed || errno != EINVAL || !(is_in(&plan.private_room, address) || is_in(&plan.shared_room, address))) return failed;
+    if (!failed || errno != EINVAL || !(is_in(&plan.private_room.whole, address) || is_in(&plan.shared_room.whole, address))) return failed;
     uintptr_t from = up((uintptr_t)address, plan.pool), to = down((uintptr_t)address + length, plan.pool);
     if (to > from) syscall(SYS_munmap, from, to - from);
     errno = before;
@@ -319,8 +314,8 @@ int munmap(void *address, size_t length)
 int madvise(void *address, size_t length, int advice)
 {
     uintptr_t start = (uintptr_t)address, end = start + length, from = up(start, plan.pool), to = down(end, plan.pool);
-    if (advice == MADV_DONTNEED && is_in(&plan.shared_room, address)) return 0;
-    if (advice != MADV_DONTNEED || !is_in(&plan.private_room, address)) return (int)syscall(SYS_madvise, address, length, advice);
+    if (advice == MADV_DONTNEED && is_in(&plan.shared_room.whole, address)) return 0;
+    if (advice != MADV_DONTNEED || !is_in(&plan.private_room.whole, address)) return (int)syscall(SYS_madvise, address, length, advice);
     if (to <= from) {
         memset(address, 0, length);
         return 0;
@@ -330,7 +325,8 @@ int madvise(void *address, size_t length, int advice)
     return (int)syscall(SYS_madvise, from, to - from, advice);
 }
 
-/* Memory of the pool does not grow. Shared memory cannot be copied, because other processes have it too. */
+/* Growing memory that has to move keeps its huge pages at an aligned address (LuaJIT). Memory of the pool does not grow; shared
+ * memory cannot be copied, because other processes have it too. */
 void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
 {
     va_list more;
@@ -338,7 +334,13 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
     void *at = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
     va_end(more);
     forget((uintptr_t)address, (uintptr_t)address + length);
-    if (!is_in(&plan.private_room, address) || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
+    int is_pool = is_in(&plan.private_room.whole, address), grows = wanted > length && wanted >= plan.huge && flags == MREMAP_MAYMOVE;
+    if (!is_pool && grows && (plan.advise || pagewise_is_selected)) {
+        void *grown = (void *)syscall(SYS_mremap, address, length, wanted, 0);
+        if (grown != MAP_FAILED) return grown;
+        if ((at = aligned(wanted, MAP_PRIVATE | MAP_ANONYMOUS))) flags |= MREMAP_FIXED;
+    }
+    if (!is_pool || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
         return (void *)syscall(SYS_mremap, address, length, wanted, flags, at);
     void *got = from_pool(wanted, MAP_PRIVATE);
     if (!got) got = map(0, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
@@ -349,13 +351,11 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
 }
 
 extern void *__sbrk(intptr_t); /* glibc's sbrk by its other name */
-
-/* The heap grows by whole huge pages, and hands out what was asked for. */
+/* The heap grows by whole huge pages, and hands out what was asked for. It cannot be of the pool: allocators then ask by mmap. */
 void *sbrk(intptr_t increment)
 {
     if (!plan.known) read_plan();
     int is_malloc_s = is_malloc(__builtin_return_address(0));
-    /* Its memory cannot be of the pool: the allocator asks by mmap. */
     if (plan.pool_malloc && is_malloc_s && increment > 0) {
         errno = ENOMEM;
         return (void *)-1;

@@ -378,17 +378,17 @@ class ProgramLauncher(Launcher):
 
 
 def _with_hint(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Failure:
-    """The failure, with the limit that explains it, or its likely cause where a pool ran short."""
+    """The failure, with the limit that explains it, its likely cause where a pool ran short, or a remedy."""
     if limit is not None:
         return limited_by(limit, failure)
+    if signal_name(failure.exit_code) is None:
+        remedy = "if this code means success, add it to exit_codes of a case file: pagewise list case"
+        return replace(failure, remedy=failure.remedy or remedy)
     if not applied.answer.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
         return failure
-    return Failure(
-        failure.exit_code,
-        f"{failure.message}: the hugetlb pool may have run short, because glibc's arenas and "
-        "children of fork use its pages unreserved",
-        "more pages in the pool: --prepare-pages 2M:4GiB",
-    )
+    text = "the hugetlb pool may have run short, because glibc's arenas and children of fork use its pages"
+    remedy = "more pages in the pool: --prepare-pages 2M:4GiB"
+    return replace(failure, message=f"{failure.message}: {text}", remedy=remedy)
 
 
 def _has_written(folder: Path, since: float) -> bool:

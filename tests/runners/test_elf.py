@@ -7,6 +7,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from pagewise.stack.binary import NotElfError, read_elf
 from scripts import called
 
@@ -22,6 +24,9 @@ def test_sizes_match_readelfs_segments() -> None:
     (data,) = ((address, in_file, size) for address, in_file, size, flags in parts if "W" in flags)
     start = data[0] - (parts[0][0] & -4096)
     assert elf.static_bytes == data[2] and elf.zeroed == (start + data[1], start + data[2])
+    alignments = re.findall(r"LOAD .* (0x[0-9a-f]+)$", printed, re.MULTILINE)
+    is_fixed = "EXEC" in called(["readelf", "--file-header", PYTHON], check=True).stdout
+    assert elf.aligned_bytes == (sys.maxsize if is_fixed else max(int(each, 16) for each in alignments))
     assert elf.interpreter == re.findall(r"program interpreter: (\S+)\]", printed)[0]
 
 
@@ -40,3 +45,18 @@ def test_damaged_headers_are_refused_or_read(tmp_path: Path) -> None:
         except NotElfError:
             refused += 1
     assert 100 < refused < 300
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [(("-no-pie",), True), (("-pie", "-Wl,-z,max-page-size=0x200000"), True), (("-pie",), False)],
+)
+def test_a_part_of_three_mebibytes_has_a_whole_page_in_each_run(
+    tmp_path: Path, flags: tuple[str, ...], expected: bool
+) -> None:
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text("int main(void) { return 0; }\n", encoding="ascii")
+    called(["cc", "-Wl,-z,max-page-size=0x1000", *flags, source, "-o", program], check=True)
+    elf = read_elf(program)
+    assert elf.holds(3 << 20, 2 << 20) is expected
+    assert elf.holds(4 << 20, 2 << 20) and not elf.holds((2 << 20) - 1, 2 << 20)

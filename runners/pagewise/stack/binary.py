@@ -6,6 +6,7 @@ import mmap
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,12 +38,18 @@ class Elf:
 
     text_bytes: the mapped machine code. static_bytes: the largest piece of static data (.data and .bss).
     zeroed: begin and end of the zeroed part of static data (.bss), relative to the first mapped address.
+    aligned_bytes: each run maps it at the same address modulo this.
     """
 
     interpreter: str | None
     text_bytes: int
     static_bytes: int
     zeroed: tuple[int, int] | None
+    aligned_bytes: int
+
+    def holds(self, size: int, page: int) -> bool:
+        """Whether a part of this size may have a whole page of this size, and has it in each run or none."""
+        return size >= (page if self.aligned_bytes >= page else 2 * page - mmap.PAGESIZE)
 
     @property
     def zeroed_bytes(self) -> int:
@@ -228,16 +235,21 @@ def read_elf(path: Path) -> Elf:
     """Reads the headers. Raises NotElfError, OSError."""
     with open_file(path) as stream:
         try:
-            parts = list(ELFFile(stream).iter_segments())
+            file = ELFFile(stream)
+            parts = list(file.iter_segments())
             loader = next((part for part in parts if isinstance(part, InterpSegment)), None)
             interpreter = None if loader is None else str(loader.get_interp_name())
-            return _elf(interpreter, [part.header for part in parts if part.header.p_type == "PT_LOAD"])
+            mapped = [part.header for part in parts if part.header.p_type == "PT_LOAD"]
+            return _elf(interpreter, mapped, is_fixed=file.header.e_type == "ET_EXEC")
         except Exception as fault:  # pyelftools raises exceptions of any kind for a damaged header
             raise NotElfError(f"{path} is not a readable ELF file: {fault}") from fault
 
 
-def _elf(interpreter: str | None, mapped: Sequence[Container]) -> Elf:
-    """An ELF file with these mapped segments; addresses are those in the file, before it is relocated."""
+def _elf(interpreter: str | None, mapped: Sequence[Container], *, is_fixed: bool) -> Elf:
+    """An ELF file with these mapped segments; addresses are those in the file, before it is relocated.
+
+    is_fixed: it is never relocated.
+    """
     data = [part for part in mapped if part.p_flags & P_FLAGS.PF_W]
     largest = max(data, key=lambda part: part.p_memsz - part.p_filesz, default=None)
     zeroed = None
@@ -249,6 +261,7 @@ def _elf(interpreter: str | None, mapped: Sequence[Container]) -> Elf:
         sum(part.p_filesz for part in mapped if part.p_flags & P_FLAGS.PF_X),
         max((part.p_memsz for part in data), default=0),
         zeroed,
+        sys.maxsize if is_fixed else max((part.p_align for part in mapped), default=0),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from pagewise.core.record_parts import Failure
 from pagewise.core.structure import from_data
 from pagewise.core.text import choose_of
 from pagewise.core.units import bytes_text
-from pagewise.stack.binary import Binary, NotElfError, read_elf
+from pagewise.stack.binary import Binary, Elf, NotElfError, read_elf
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 
 # What the launcher may be asked to assume: the options that provide it.
@@ -219,22 +220,23 @@ def default_policies(baseline: AppliedPolicy, *, starts_others: bool) -> Sequenc
     return names if is_reached or outside.unavailable is not None else [*names, outside.name]
 
 
-def largest_text(binary: Binary) -> int:
-    """Bytes of the largest piece of machine code among the program and its libraries."""
-    largest = binary.elf.text_bytes
+def texts_of(binary: Binary) -> list[tuple[Elf, int]]:
+    """The program and its libraries, with the bytes of their machine code."""
+    files = [binary.elf]
     for name in binary.libraries:
-        try:
-            largest = max(largest, read_elf(Path(name)).text_bytes)
-        except (NotElfError, OSError):
-            continue
-    return largest
+        with suppress(NotElfError, OSError):
+            files.append(read_elf(Path(name)))
+    return [(file, file.text_bytes) for file in files]
 
 
-# What a program has of the kinds of memory whose size is known before it runs.
-_SIZES = {
-    ("text",): ("the largest machine code of it and its libraries is", largest_text),
-    ("bss",): ("its zeroed static data (.bss) is", lambda binary: binary.elf.zeroed_bytes),
-    ("bss", "data"): ("its static data (.data, .bss) is", lambda binary: binary.elf.static_bytes),
+# What a program has of the kinds of memory whose size is known before it runs, by file.
+_SIZES: Mapping[tuple[str, ...], tuple[str, Callable[[Binary], list[tuple[Elf, int]]]]] = {
+    ("text",): ("the largest machine code of it and its libraries is", texts_of),
+    ("bss",): ("its zeroed static data (.bss) is", lambda binary: [(binary.elf, binary.elf.zeroed_bytes)]),
+    ("bss", "data"): (
+        "its static data (.data, .bss) is",
+        lambda binary: [(binary.elf, binary.elf.static_bytes)],
+    ),
 }
 
 
@@ -243,6 +245,12 @@ def _too_small(answer: PolicyAnswer, binary: Binary) -> Failure | None:
     for part in answer.parts:
         message, measure = _SIZES.get(part.kinds, ("", None))
         page = answer.page_size_bytes if part.source == "pool" else answer.thp_size_bytes
-        if measure is not None and (size := measure(binary)) < page:
-            return Failure(3, f"{message} {bytes_text(size)}: less than one page of {bytes_text(page)}")
+        sizes = [] if measure is None else measure(binary)
+        if not sizes or any(file.holds(size, page) for file, size in sizes):
+            continue
+        size = max(size for _, size in sizes)
+        why = f"less than one page of {bytes_text(page)}"
+        if size >= page:
+            why = f"it has a whole page of {bytes_text(page)} at some addresses only, which differ by run"
+        return Failure(3, f"{message} {bytes_text(size)}: {why}")
     return None

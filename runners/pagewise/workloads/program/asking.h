@@ -316,10 +316,7 @@ int madvise(void *address, size_t length, int advice)
     uintptr_t start = (uintptr_t)address, end = start + length, from = up(start, plan.pool), to = down(end, plan.pool);
     if (advice == MADV_DONTNEED && is_in(&plan.shared_room.whole, address)) return 0;
     if (advice != MADV_DONTNEED || !is_in(&plan.private_room.whole, address)) return (int)syscall(SYS_madvise, address, length, advice);
-    if (to <= from) {
-        memset(address, 0, length);
-        return 0;
-    }
+    if (to <= from) return memset(address, 0, length), 0;
     memset(address, 0, from - start);
     memset((void *)to, 0, end - to);
     return (int)syscall(SYS_madvise, from, to - from, advice);
@@ -337,8 +334,9 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
     int is_pool = is_in(&plan.private_room.whole, address), grows = wanted > length && wanted >= plan.huge && flags == MREMAP_MAYMOVE;
     if (!is_pool && grows && (plan.advise || pagewise_is_selected)) {
         void *grown = (void *)syscall(SYS_mremap, address, length, wanted, 0);
+        if (grown == MAP_FAILED && (at = aligned(wanted, MAP_PRIVATE | MAP_ANONYMOUS)))
+            grown = (void *)syscall(SYS_mremap, address, length, wanted, flags | MREMAP_FIXED, at);
         if (grown != MAP_FAILED) return grown;
-        if ((at = aligned(wanted, MAP_PRIVATE | MAP_ANONYMOUS))) flags |= MREMAP_FIXED;
     }
     if (!is_pool || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
         return (void *)syscall(SYS_mremap, address, length, wanted, flags, at);

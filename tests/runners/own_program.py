@@ -75,10 +75,14 @@ def bytes_on_huge_pages(size: int) -> int:
 
 
 def build(source: str, made: Path, *options: str) -> Path:
-    """Compile a file of own_programs, or another one that is named with its path."""
-    command = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", SOURCES / source, "-o", made]
+    """Compile a file of own_programs, or another one that is named with its path.
+
+    Whole, or not at all: another process of the tests may run it, or build it, too.
+    """
+    partial = made.with_name(f"{made.name}.{os.getpid()}")
+    command = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", SOURCES / source, "-o", partial]
     subprocess.run([*command, *options], check=True)
-    return made
+    return partial.replace(made)
 
 
 def compile_program(folder: Path, name: str, *options: str) -> Path:

@@ -82,15 +82,11 @@ def _failure(answer: PolicyAnswer, memory: Memory | None, coverage: float, enoug
     shares = (_share(kind, memory, answer) for kind in KINDS if kind in targets and kind in memory.kinds)
     remedy = "--enough-coverage PERCENT accepts less; `pages` in the result lists the kinds of its memory"
     if answer.from_pool:
-        remedy = (
-            "more pages in the pool: --prepare-pages 2M:4GiB. What the program maps itself is never taken from it"
-        )
+        remedy = "more pages in the pool: --prepare-pages 2M:4GiB. It does not serve what the program maps"
     elif "heap" in targets and "reuse" not in answer.policy.split("+"):
         kept = f"with reuse+{answer.policy}, glibc keeps blocks of a few MiB in one heap"
         remedy = f"{kept}; --enough-coverage PERCENT accepts less"
-    return Failure(
-        UNVERIFIED, f"{reason}, at least {enough:.0%} are needed ({', '.join(shares)})", remedy
-    )
+    return Failure(UNVERIFIED, f"{reason}, at least {enough:.0%} are needed ({', '.join(shares)})", remedy)
 
 
 def _find_unwanted(answer: PolicyAnswer, memory: Memory) -> Failure | None:

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import texts_of
+from pagewise.workloads.program.applied import elf_files
 
 pytestmark = pytest.mark.release
 HERE = Path(__file__).parent
@@ -120,7 +120,7 @@ def wanted(result: Path) -> dict[str, int]:
     listed = next(iter(data.manifest.programs.values())).get("programs", [])
     files = [row["image"] for row in listed]
     actual["machine code"] = max(
-        (size for file in files for _, size in texts_of(examine(file, os.environ))), default=0
+        (each.text_bytes for file in files for each in elf_files(examine(file, os.environ))), default=0
     )
     return {name: size for name, size in actual.items() if size >= 2 * HUGE}
 

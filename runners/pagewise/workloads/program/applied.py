@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -220,35 +221,34 @@ def default_policies(baseline: AppliedPolicy, *, starts_others: bool) -> Sequenc
     return names if is_reached or outside.unavailable is not None else [*names, outside.name]
 
 
-def texts_of(binary: Binary) -> list[tuple[Elf, int]]:
-    """The program and its libraries, with the bytes of their machine code."""
+def elf_files(binary: Binary) -> list[Elf]:
+    """The program and its libraries."""
     files = [binary.elf]
     for name in binary.libraries:
         with suppress(NotElfError, OSError):
             files.append(read_elf(Path(name)))
-    return [(file, file.text_bytes) for file in files]
+    return files
 
 
-# What a program has of the kinds of memory whose size is known before it runs, by file.
-_SIZES: Mapping[tuple[str, ...], tuple[str, Callable[[Binary], list[tuple[Elf, int]]]]] = {
-    ("text",): ("the largest machine code of it and its libraries is", texts_of),
-    ("bss",): ("its zeroed static data (.bss) is", lambda binary: [(binary.elf, binary.elf.zeroed_bytes)]),
-    ("bss", "data"): (
-        "its static data (.data, .bss) is",
-        lambda binary: [(binary.elf, binary.elf.static_bytes)],
-    ),
+# What a program has of the kinds of memory whose size is known before it runs.
+_SIZES: Mapping[tuple[str, ...], tuple[str, Callable[[Elf], int]]] = {
+    ("text",): ("the largest machine code of it and its libraries is", attrgetter("text_bytes")),
+    ("bss",): ("its zeroed static data (.bss) is", attrgetter("zeroed_bytes")),
+    ("bss", "data"): ("its static data (.data, .bss) is", attrgetter("static_bytes")),
 }
 
 
 def _too_small(answer: PolicyAnswer, binary: Binary) -> Failure | None:
     """Why no page of the policy's size fits into the memory that a part is for."""
     for part in answer.parts:
-        message, measure = _SIZES.get(part.kinds, ("", None))
-        page = answer.page_size_bytes if part.source == "pool" else answer.thp_size_bytes
-        sizes = [] if measure is None else measure(binary)
-        if not sizes or any(file.holds(size, page) for file, size in sizes):
+        message, size_of = _SIZES.get(part.kinds, ("", None))
+        if size_of is None:
             continue
-        size = max(size for _, size in sizes)
+        files = elf_files(binary) if "text" in part.kinds else [binary.elf]
+        page = answer.page_size_bytes if part.source == "pool" else answer.thp_size_bytes
+        if any(file.holds(size_of(file), page) for file in files):
+            continue
+        size = max(map(size_of, files))
         why = f"less than one page of {bytes_text(page)}"
         if size >= page:
             why = f"it has a whole page of {bytes_text(page)} at some addresses only, which differ by run"

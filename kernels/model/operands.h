@@ -1,9 +1,9 @@
 /* The memory operand of the code near an interrupted instruction, and its address by the registers of that moment (x86-64, aarch64).
 
    A processor that waits for a load reports the instruction after it. So operands are sought backwards first. Enough for statistics:
-   of gathers, and of loads that have replaced their index, the base alone; of a load that has replaced its base, what computed this base shortly
-   before (x86-64), else what it points to, as in a list; nothing of thread-local memory, and nothing that only the opcode names, except
-   strings of x86-64. */
+   of gathers, and of loads that have replaced their index, the base alone; of a load that has replaced its base, what
+   computed this base shortly before (x86-64), else what it points to, as in a list; nothing of thread-local memory, and nothing that only
+   the opcode names, except strings of x86-64. */
 #ifndef PAGEWISE_OPERANDS_H
 #define PAGEWISE_OPERANDS_H
 
@@ -18,7 +18,7 @@ enum { PW_CODE_PAGE = 4096, PW_LONGEST = 16 /* bytes of an instruction */, PW_NE
 
 /* An instruction: `length` in bytes; whether it accesses memory, and at which address. Of x86-64: the last byte of its opcode, and the
    registers of its ModR/M byte (PW_NO_REGISTER: memory): the first, the second or the base. */
-enum { PW_NO_REGISTER = 16 };
+enum { PW_NO_REGISTER = 16, PW_RED_ZONE = 128, PW_LARGEST_FRAME = 1 << 16 /* bytes */ };
 struct pw_instruction {
     unsigned length;
     bool accesses;
@@ -234,7 +234,9 @@ static uint64_t pw_replaced(const struct pw_instruction *before, int n, const ui
     enum { add_to = 0x01, add = 0x03, widen = 0x63, move_to = 0x89, move = 0x8b, compute = 0x8d, call = 0xe8, call_at = 0xff };
     const struct pw_instruction *load = &before[n - 1];
     const unsigned base = load->base;
-    const uint64_t page = registers[4] / PW_CODE_PAGE; /* of the stack pointer: it can be read */
+    /* What can be read: the page of the stack pointer, with what is below it by the ABI, to that of a frame pointer. */
+    const uint64_t stack = registers[4], frame = registers[5] - stack < PW_LARGEST_FRAME ? registers[5] : stack;
+    const uint64_t first_page = (stack - PW_RED_ZONE) / PW_CODE_PAGE, last_page = frame / PW_CODE_PAGE;
     uint64_t offset = load->address - registers[base];
     if (base != load->first || (load->opcode != move && load->opcode != widen)) return load->address;
     for (const struct pw_instruction *at = load; at-- > before;) {
@@ -245,7 +247,8 @@ static uint64_t pw_replaced(const struct pw_instruction *before, int n, const ui
         if (from_other && at->opcode == move && at->second != PW_NO_REGISTER) return offset + registers[at->second];
         if (from_other && at->opcode == move) {
             uint64_t value; /* a local variable */
-            if (at->base == base || at->address / PW_CODE_PAGE != page || (at->address + sizeof value - 1) / PW_CODE_PAGE != page) break;
+            if (at->base == base || at->address / PW_CODE_PAGE < first_page || (at->address + sizeof value - 1) / PW_CODE_PAGE > last_page)
+                break;
             memcpy(&value, (const void *)(uintptr_t)at->address, sizeof value);
             return offset + value;
         }

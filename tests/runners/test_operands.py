@@ -173,29 +173,33 @@ POINTER = 0x7123456789AB
 
 
 @pytest.mark.parametrize(
-    ("before", "code", "expected"),
+    ("before", "code", "frame", "expected"),
     [
         # lea 0x20(%r12,%rax,4),%rax; movslq (%rax),%rax; nop
-        ("498d448420", "486300 90", VALUES[12] + 0x20),
+        ("498d448420", "486300 90", 0, VALUES[12] + 0x20),
         # mov %rbx,%rax; add %rcx,%rax; movslq 8(%rax),%rax; nop
-        ("4889d8 4801c8", "48634008 90", VALUES[3] + VALUES[1] + 8),
+        ("4889d8 4801c8", "48634008 90", 0, VALUES[3] + VALUES[1] + 8),
         # mov -0x10(%rsp),%rax; lea (%r9,%r9,1),%rdx
-        ("488b4424f0 4b8d1409", SUM, POINTER + VALUES[2]),
-        # mov -0x1000(%rsp),%rax is on another page
-        ("488b842400f0ffff", SUM, VALUES[0]),
-        ("", SUM, VALUES[0]),
+        ("488b4424f0 4b8d1409", SUM, 0, POINTER + VALUES[2]),
+        # mov -0x2000(%rsp),%rax: two pages below the stack pointer
+        ("488b842400e0ffff", SUM, 0, VALUES[0]),
+        # mov -0x10(%rbp),%rax on the next page, of the frame or not
+        ("488b45f0", SUM, 0x100, POINTER + VALUES[2]),
+        ("488b45f0", SUM, 0x20000, VALUES[0]),
+        ("", SUM, 0, VALUES[0]),
     ],
 )
 def test_the_base_that_a_load_has_replaced(
-    decoder: ctypes.CDLL, before: str, code: str | bytes, expected: int
+    decoder: ctypes.CDLL, before: str, code: str | bytes, frame: int, expected: int
 ):
-    """From what computed it, or as it is."""
+    """From what computed it, or as it is. frame: bytes from the stack pointer to the frame pointer."""
     whole = bytes.fromhex(before) + (bytes.fromhex(code) if isinstance(code, str) else code)
     buffer = ctypes.create_string_buffer(3 * 4096)
     page = ctypes.addressof(buffer) + -ctypes.addressof(buffer) % 4096
     ctypes.memmove(page, whole, len(whole))
     ctypes.memmove(page + 4096, POINTER.to_bytes(8, "little"), 8)
     registers = (ctypes.c_uint64 * 32)(*VALUES)
-    registers[4] = page + 4096 + 0x10
+    registers[5] = page + 4096 + 0x10
+    registers[4] = registers[5] - frame
     place: Any = ctypes.c_void_p(page + len(whole) - 1)
     assert decoder.awaited(1, place, registers, False) == expected

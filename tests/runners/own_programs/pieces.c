@@ -61,14 +61,15 @@ int main(int count, char **arguments)
 {
     const char *pattern = count > 1 ? arguments[1] : "aligned";
     int is_aligned = !strcmp(pattern, "aligned") || !strcmp(pattern, "refused"), is_exact = !strcmp(pattern, "exact");
+    int is_moved = !strcmp(pattern, "moved");
     size_t bytes = is_aligned ? PIECE : PART;
     long sum = 0;
     char *next = NULL;
     if (!strcmp(pattern, "refused") && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) return 4;
-    if (strcmp(pattern, "following") && strcmp(pattern, "moved") && !is_aligned) next = must(mmap(NULL, TOTAL, PROT_NONE, FLAGS | MAP_NORESERVE, -1, 0));
+    if (strcmp(pattern, "following") && !is_moved && !is_aligned) next = must(mmap(NULL, TOTAL, PROT_NONE, FLAGS | MAP_NORESERVE, -1, 0));
     if (is_exact) munmap(next, TOTAL);
-    if (!strcmp(pattern, "moved")) sum = grow();
-    for (size_t at = sum != 0 ? TOTAL : 0; at < TOTAL; at += bytes) {
+    if (is_moved) sum = grow();
+    for (size_t at = 0; at < TOTAL && !is_moved; at += bytes) {
         char *piece = next;
         if (is_aligned) piece = aligned();
         else if (!strcmp(pattern, "committed")) must(mmap(next, bytes, ACCESS, FLAGS | MAP_FIXED, -1, 0));

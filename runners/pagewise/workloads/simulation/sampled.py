@@ -52,7 +52,7 @@ def sample(run: ProgramRun, library: Path) -> dict[str, object]:
         "instructions": total,
         "sampled": {
             "processes": len(processes),
-            "unseen": max(0.0, 1.0 - seen / max(seconds, seen)),
+            "unseen": 1.0 - seen / max(seconds, seen),
             **{
                 name: sum(process[name] for process in processes)
                 for name in ("no_operand", "in_kernel", "of_library", "lost")

@@ -36,11 +36,9 @@ __attribute__((constructor)) static void start(void)
 {
     extern const char etext[] __attribute__((visibility("hidden"))); /* of the linker: the end of this library's code */
     Dl_info here;
-    void *frame;
     find_next();
     pw_report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
     const bool known = dladdr((void *)&observed, &here) != 0;
-    backtrace(&frame, 1); /* loads the unwinder */
     pw_report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
     if (!known) return;
     code_begin = (uintptr_t)here.dli_fbase;
@@ -58,21 +56,6 @@ static void after_unwinding(void)
 {
     pw_report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
     pw_busy = false;
-}
-
-/* The return addresses from the one at `slot` on. */
-static int stack_of(const uintptr_t *slot, uintptr_t *stack)
-{
-    const uintptr_t *next_slot = slot;
-    for (int frames = 1; frames <= MOST_FRAMES; frames++) {
-        stack[frames - 1] = *next_slot;
-        if (frames == MOST_FRAMES) break;
-        const uint64_t words = distance_at(next_slot);
-        if (words == VARIES) return unwind(slot, stack);
-        if (words == 0) return frames;
-        next_slot += words;
-    }
-    return MOST_FRAMES;
 }
 
 /* Reports memory, or address space, of the site whose return address is at `slot`. */

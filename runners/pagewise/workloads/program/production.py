@@ -29,7 +29,10 @@ _LIBRARIES = {
     "PAGEWISE_SELECTED": "selected.c",
 }
 _LIBRARY = Product(
-    "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
+    "the library to be preloaded",
+    "preload",
+    ("-std=c11", "-O2", "-fno-optimize-sibling-calls", "-fPIC", "-shared"),
+    suffix=".so",
 )
 _LAUNCHER = Product("the launcher pagewise-exec", _LIBRARY.kind, ("-std=c11", "-O2"))
 

@@ -239,20 +239,16 @@ static int step(uintptr_t *site, uintptr_t address)
 static int walk(const uintptr_t *slot)
 {
     uintptr_t stack[MOST_FRAMES], site = 0;
-    const uintptr_t *at = slot;
+    struct frame frame = first_frame(slot);
     for (int frames = 0; frames < MOST_FRAMES; frames++) {
-        int answer = step(&site, *at);
+        int answer = step(&site, address_at(frame.slot));
         if (answer != FURTHER) return answer;
-        uint64_t words = distance_at(at);
-        if (!words) return NO;
-        if (words != VARIES) {
-            at += words;
-            continue;
-        }
-        if (!process.has_unwinder || busy) return NO;
+        enum outwards way = step_outwards(&frame);
+        if (way == FOLLOWED) continue;
+        if (way == OUTERMOST || !process.has_unwinder || busy) return NO;
         int depth = unwind(slot, stack);
         site = 0;
-        for (int frame = 0; frame < depth && answer == FURTHER; frame++) answer = step(&site, stack[frame]);
+        for (int number = 0; number < depth && answer == FURTHER; number++) answer = step(&site, stack[number]);
         return answer == YES;
     }
     return NO;
@@ -260,6 +256,6 @@ static int walk(const uintptr_t *slot)
 
 static inline __attribute__((always_inline)) int is_plain_call(const uintptr_t *slot)
 {
-    const uintptr_t address = *slot;
+    const uintptr_t address = address_at(slot);
     return known[first_place(address)] == ((uint64_t)address << 16 | PLAIN);
 }

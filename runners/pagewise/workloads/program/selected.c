@@ -37,10 +37,8 @@ static void start(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-    void *frame;
     if (!state.started) start();
     if (!state.is_usable) return;
-    backtrace(&frame, 1); /* loads the unwinder */
     process.has_unwinder = 1;
     pthread_atfork(hold_arena, release_arena, release_arena);
 }
@@ -48,7 +46,7 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((noinline)) static int is_selected_slowly(const uintptr_t *slot)
 {
     if (!state.started) start();
-    return state.is_usable && !(meaning_of(*slot) & PLAIN) && walk(slot);
+    return state.is_usable && !(meaning_of(address_at(slot)) & PLAIN) && walk(slot);
 }
 
 /* Before the start the table is empty. */

@@ -27,11 +27,11 @@ PROCESSORS = str(len(os.sched_getaffinity(0)))
 #: What pytest selects of the mini-apps, by argument.
 SELECTED = {"": "not long and not release", "long": "not release", "all": ""}
 #: Tests that are not for the sanitizers' build: of instructions, counts, limits, preloaded libraries,
-#: and settings of malloc.
+#: settings of malloc, and the words of the stack.
 PLAIN = "|".join(
     (
         r"\.(instructions|difference|in-line)$|^harness\.(difference|width)|\.simd-|small-address-space|^build\.",
-        r"^allocate\.reuse|^region\..*counts|^numa\.forbidden|\.other-runtime",
+        r"^allocate\.reuse|^region\..*counts|^numa\.forbidden|\.other-runtime|\.call_stack$",
     )
 )
 

@@ -17,7 +17,7 @@ from tracing import needs_tracer
 from json_schema import faults
 from pagewise.cli import root
 from pagewise.core.errors import SelectionError, SetupError
-from pagewise.core.manifest_parts import Origin, Simulated
+from pagewise.core.manifest_parts import Origin, Simulated, without_arguments
 from pagewise.core.result import read_result
 from pagewise.core.structure import from_data
 from pagewise.workloads.simulation import tracer
@@ -324,3 +324,14 @@ def test_origins_after_the_first_are_summed() -> None:
     assert walks(origins) == sum(range(MOST + 5)) and origins[-1].bytes == 5 * 16
     assert sum(origin.distant["independent"][0] for origin in origins) == sum(range(MOST + 5))
     assert origins[-1].distant["independent"][1] == 5
+
+
+def test_names_without_parameters_and_template_arguments() -> None:
+    shorter = {
+        "table": "table",
+        "std::vector<int, std::allocator<int> >::push_back(int const&)": "std::vector::push_back",
+        "(anonymous namespace)::add((anonymous namespace)::T)": "{anonymous}::add",
+        "ggc_alloc(unsigned long, void (*)(void*))": "ggc_alloc",
+        "<anonymous>": "<anonymous>",
+    }
+    assert {name: without_arguments(name) for name in shorter} == shorter

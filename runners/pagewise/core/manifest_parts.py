@@ -154,6 +154,14 @@ class SimulatedRegion:
 SAMPLES = "SAMPLES"
 
 
+def without_arguments(name: str) -> str:
+    """A C++ function's name without parameters and template arguments."""
+    shorter = name.replace("(anonymous namespace)", "{anonymous}")
+    while (without := re.sub(r"<[^<>]*>|\([^()]*\)", "", shorter)) != shorter:
+        shorter = without
+    return shorter.strip() or name
+
+
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Memory of one origin: allocation site, static array, stack, heap or mapping; `others`: further ones.
@@ -193,7 +201,7 @@ class Origin:
     @property
     def site(self) -> str:
         """Its file and line, or its name without parameters."""
-        return self.place if self.place and ":" in self.place else re.split(r"\((?!anon)", self.name)[0]
+        return self.place if self.place and ":" in self.place else without_arguments(self.name)
 
     @property
     def weight(self) -> int:

@@ -6,7 +6,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.validity import excluding, exclusion
-from pagewise.core.manifest_parts import SAMPLES, Forecast, Origin, Sampled, Simulated, SimulationPart
+from pagewise.core.manifest_parts import (
+    SAMPLES,
+    Forecast,
+    Origin,
+    Sampled,
+    Simulated,
+    SimulationPart,
+    without_arguments,
+)
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import to_data
@@ -202,7 +210,8 @@ def _origin_tables(records: Records, about: SimulationPart) -> Iterator[Block]:
         rest = [origin for origin in origins if origin not in shown]
         rows = [
             (
-                *(origin.name, origin.place, origin.caller, origin.kind, origin.bytes),
+                *(without_arguments(origin.name), origin.place, without_arguments(origin.caller or "")),
+                *(origin.kind, origin.bytes),
                 (origin.end - origin.begin) / whole,
                 *(_samples(origin, simulated) if simulated.sampled else _misses(origin, simulated)),
             )

@@ -237,7 +237,8 @@ class Stopwatch:
         """The command for hyperfine; a script has what it does not take: long texts, bytes, an input."""
         text = shlex.join(command)
         content = os.fsencode(text)
-        if self.given == NOTHING and len(content) <= _LONGEST_ARGUMENT and _is_utf8(content):
+        is_utf8 = content == text.encode(errors="ignore")
+        if self.given == NOTHING and len(content) <= _LONGEST_ARGUMENT and is_utf8:
             return text
         script = self.scratch / SCRIPT
         script.write_bytes(b"exec %b < %b\n" % (content, os.fsencode(self.given)))
@@ -382,11 +383,3 @@ def _program_output(output: str) -> str:
     while lines and lines[-1].strip() in ("", _NOISE):
         lines.pop()
     return output[:begin] + "".join(lines)
-
-
-def _is_utf8(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

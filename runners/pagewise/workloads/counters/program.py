@@ -27,6 +27,7 @@ from pagewise.machine.host import read_host
 from pagewise.session.recorder import Recorder
 from pagewise.session.session import Session
 from pagewise.session.workload import Launcher, Outcome
+from pagewise.stack.commands import run_to_end
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
 from pagewise.workloads.counters.machine import (
     INSTALL_PERF,
@@ -40,7 +41,6 @@ from pagewise.workloads.program.prepare import arrange
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.workload import ProgramOptions, Programs
 
-_PROBE_SECONDS = 20
 # Without permission for more, perf counts user mode only (suffix u), and reports 0 for these.
 _IN_KERNEL = ("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS")
 _FULL_PERCENT = 99.5
@@ -262,13 +262,7 @@ def _fault(counter: PerfStat, events: Sequence[str]) -> str | None:
     """Why perf cannot count these events here; None when it can. Old versions have no `-j`."""
     command = [*counter.wrapper(events, Path(os.devnull)), "true"]
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **C_LOCALE},
-            capture_output=True,
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
+        done = run_to_end(command, {**os.environ, **C_LOCALE})
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"perf cannot be run: {error}"
     return None if done.returncode == 0 else f"perf stat exits with {done.returncode}"

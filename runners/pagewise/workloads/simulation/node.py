@@ -19,6 +19,7 @@ from pagewise.core.structure import from_data
 from pagewise.core.text import identifier
 from pagewise.machine import memory
 from pagewise.machine.host import read_host
+from pagewise.stack.commands import run_to_end
 from pagewise.stack.paths import project_root
 from pagewise.workloads.simulation.geometry import Costs, Geometry, Translation, read_geometry
 
@@ -109,9 +110,7 @@ def _size(largest: int, part: int) -> int:
 def _output(command: Sequence[str], *, optional: bool = False) -> str:
     """What it prints; nothing where its pages are unavailable and it is optional. Raises RefusedError."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_LIMIT, check=False
-        )
+        done = run_to_end(command, seconds=_LIMIT)
     except (OSError, subprocess.TimeoutExpired) as fault:
         raise RefusedError(
             f"the TLBs of this node cannot be measured: {fault}", where=command[0], remedy=_REMEDY

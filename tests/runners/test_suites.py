@@ -121,7 +121,7 @@ def test_only_a_right_output_passes_and_gives_every_metric(name: str, tmp_path: 
     part = code(name).part
     assert part.name and part.title and part.summary and part.source and part.programs and part.checks
     text = (OUTPUTS / f"{name}.txt").read_text()
-    reported = {one.field: one.value(text) for one in code(name).metrics if not one.optional}
+    reported = {one.metric.field: one.value(text) for one in code(name).metrics if not one.optional}
     assert reported and None not in reported.values() and all(value > 0 for value in reported.values())
     values, right, wrong = OUTPUT_OF[name]
     for field, value in values.items():
@@ -136,7 +136,7 @@ def test_the_reference_of_a_code_has_its_metrics(name: str):
     own = code(name)
     other, _, case = (own.part.relative_to or "").partition(":")
     other = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
-    aimed = {one.metric for one in own.metrics if one.field in own.targets}
+    aimed = {one.metric for one in own.metrics if one.metric.field in own.targets}
     assert aimed and aimed <= other
 
 

@@ -69,16 +69,6 @@ class Pattern:
         numbers = {name: _number(captured, has_comma) for name, captured in last[0].groupdict().items()}
         return self.formula.value({name: number for name, number in numbers.items() if number is not None})
 
-    @property
-    def field(self) -> str:
-        """Its name in records."""
-        return self.metric.field
-
-    @property
-    def label(self) -> str:
-        """Its name in reports."""
-        return self.metric.label
-
     def to_dict(self) -> dict[str, object]:
         """The metric and where its value comes from, for the manifest."""
         formula = {} if self.formula is None else {"value": self.formula.text}
@@ -186,11 +176,12 @@ def distinct(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
     """The patterns, if no two have one name. Raises SelectionError."""
     by_field: dict[str, Pattern] = {}
     for pattern in patterns:
-        if pattern.field in by_field:
+        name = pattern.metric.field
+        if name in by_field:
             raise SelectionError(
-                f"two metrics are called {pattern.field}", where="--metric", remedy="rename one of them"
+                f"two metrics are called {name}", where="--metric", remedy="rename one of them"
             )
-        by_field[pattern.field] = pattern
+        by_field[name] = pattern
     return tuple(by_field.values())
 
 

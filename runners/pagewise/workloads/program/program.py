@@ -29,6 +29,10 @@ RANKS = "{ranks}"
 #: Stands for the number of threads in the arguments of a program.
 THREADS = "{threads}"
 WITHOUT_CASE = SuiteFile(schema="pagewise.suite/1")
+_TOO_LARGE = (
+    f"its output is larger than {bytes_text(LARGEST_OUTPUT)}, the most that metrics and checks read: "
+    "let it print less, or run it in a script that prints only what they need"
+)
 
 
 def _files_of(folder: Path, pattern: str) -> list[Path]:
@@ -161,36 +165,26 @@ class Program:
         """
         values: dict[str, float] = {}
         if output is None:
-            return values, self._too_large
+            return values, _TOO_LARGE if self.checks or self.metrics else None
         # Progress that overwrites itself: a carriage return begins a line, too.
         output = re.sub("\r\n?", "\n", output)
         faults = (check.fault(output, shell) for check in self.checks)
         if (fault := next(filter(None, faults), None)) is not None:
             return values, fault
-        for metric in self.metrics:
+        for wanted in self.metrics:
+            label, pattern = wanted.metric.label, wanted.pattern.pattern
             try:
                 with limit_time(SECONDS_TO_MATCH):
-                    value = metric.value(output, self._has_comma)
+                    value = wanted.value(output, self._has_comma)
             except TimeoutError:
-                pattern = metric.pattern.pattern
-                return values, f"its {metric.label} was not found within {SECONDS_TO_MATCH} s by '{pattern}'"
+                return values, f"its {label} was not found within {SECONDS_TO_MATCH} s by '{pattern}'"
             except ValueError as text:
-                return values, f"its {metric.label} is not a number: {text}"
+                return values, f"its {label} is not a number: {text}"
             if value is not None:
-                values[metric.field] = value
-            elif not metric.optional:
-                pattern = metric.pattern.pattern
-                return values, f"its output has no {metric.label}: nothing matches '{pattern}'"
+                values[wanted.metric.field] = value
+            elif not wanted.optional:
+                return values, f"its output has no {label}: nothing matches '{pattern}'"
         return values, None
-
-    @property
-    def _too_large(self) -> str | None:
-        if not self.checks and not self.metrics:
-            return None
-        return (
-            f"its output is larger than {bytes_text(LARGEST_OUTPUT)}, the most that metrics and checks read: "
-            "let it print less, or run it in a script that prints only what they need"
-        )
 
     def _has_comma(self) -> bool:
         """Whether the program's locale has a decimal comma."""

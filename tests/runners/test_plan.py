@@ -73,7 +73,7 @@ def test_programs_that_are_compared_with_each_other_are_shuffled_together():
     changes = Counter(pair for pair in pairwise(order) if pair[0] != pair[1])
     assert changes["a", "c"] + changes["c", "a"] > 2
     assert sum(changes.values()) - changes["a", "c"] - changes["c", "a"] == 2
-    planner = ComparisonPlanner(subjects, 1, whole=lambda step: None, related={"c": "a"})
+    planner = ComparisonPlanner(subjects, 1, whole_because=lambda step: None, related={"c": "a"})
     assert sorted(len(group) for group in planner.together(steps)) == [len(steps) // 4] * 4
 
 

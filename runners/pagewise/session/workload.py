@@ -92,7 +92,7 @@ class Planner(Protocol):
         """The runs after all rounds, each of which stands alone."""
         return []
 
-    def can_run(self, step: Step) -> bool:
+    def can_run(self, step: Step, /) -> bool:
         """Whether the run starts a program; if not, the launcher only reports why."""
         return True
 
@@ -100,7 +100,7 @@ class Planner(Protocol):
         """Which later runs are not tried, because a run failed with these records."""
         return "configuration"
 
-    def whole_because(self, step: Step) -> str | None:
+    def whole_because(self, step: Step, /) -> str | None:
         """Why the run takes no turns with others, empty if that needs no reason; None if it takes turns."""
         return ""
 
@@ -117,18 +117,17 @@ class Planner(Protocol):
 
 @dataclass(frozen=True)
 class ComparisonPlanner(Planner):
-    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
+    """Rounds in randomised order. `aa`: A/A pairs per round.
 
-    `whole`: see `whole_because`. `related`: see `order_of_round`. `drafts` is what was analysed after
-    earlier rounds.
+    `related`: see `order_of_round`. `drafts` is what was analysed after earlier rounds.
     """
 
     subjects: list[Subject]
     seed: int
     aa: int = 1
     sweep: bool = False
-    starts: Callable[[Step], bool] = lambda _: True
-    whole: Callable[[Step], str | None] = lambda _: ""
+    can_run: Callable[[Step], bool] = lambda _: True
+    whole_because: Callable[[Step], str | None] = lambda _: ""
     related: Mapping[str, str] = field(default_factory=dict)
     drafts: Drafts = field(default_factory=dict)
 
@@ -144,17 +143,9 @@ class ComparisonPlanner(Planner):
         """The runs of a kernel, or of one of its sweeps, that can take turns, and others alone."""
         groups: dict[tuple[str, str | None, int], list[Step]] = {}
         for step in steps:
-            alone = 0 if self.whole(step) is None else step.position
+            alone = 0 if self.whole_because(step) is None else step.position
             groups.setdefault((step.benchmark.name, step.swept, alone), []).append(step)
         return list(groups.values())
-
-    def whole_because(self, step: Step) -> str | None:
-        """See `Planner`."""
-        return self.whole(step)
-
-    def can_run(self, step: Step) -> bool:
-        """Whether the step starts a program."""
-        return self.starts(step)
 
     def widths(
         self, records: Sequence[Record], last: Sequence[Last], *, clear_suffices: bool

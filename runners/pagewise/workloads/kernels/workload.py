@@ -187,7 +187,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
         options.runs.seed,
         options.runs.aa,
         options.sweep,
-        whole=whole,
+        whole_because=whole,
     )
     return Kernels(options, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers)
 

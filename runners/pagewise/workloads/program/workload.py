@@ -81,8 +81,8 @@ class Programs:
             self.subjects,
             self.options.runs.seed,
             self.options.runs.aa,
-            starts=lambda step: step.cell.measured.module not in unavailable,
-            whole=lambda step: (
+            can_run=lambda step: step.cell.measured.module not in unavailable,
+            whole_because=lambda step: (
                 "settings of the machine differ" if step.cell.settings.machine else whole[step.benchmark.name]
             ),
             related={name: names[other.program] for name, other in relations.items() if other is not None},

@@ -21,7 +21,7 @@ from pagewise.session.options import PagesToPrepare
 from pagewise.stack.catalog import read_catalog
 from pagewise.stack.lmod import find_init
 from pagewise.workloads.kernels.choose import choose, fit, room_for
-from pagewise.workloads.kernels.sizes import default_working_set, with_sizes
+from pagewise.workloads.kernels.sizes import default_values, with_sizes
 from pagewise.workloads.kernels.workload import prepare
 from scripts import write_script
 from stage import CHASE, ROOT, TRIAD, Stage
@@ -139,9 +139,9 @@ def test_a_program_that_does_not_list_its_options_is_an_error(tmp_path: Path):
     for text in ("exit 1", "echo no JSON", "echo '[{}]'"):
         program = write_script(tmp_path / "program", f"#!/bin/sh\n{text}\n")
         with pytest.raises(SetupError):
-            default_working_set(str(program), {}, tuple(os.sched_getaffinity(0)))
+            default_values(str(program), {}, tuple(os.sched_getaffinity(0)))
     program.write_text("#!/bin/sh\necho '[]'\n")
-    assert default_working_set(str(program), {}, tuple(os.sched_getaffinity(0))) is None
+    assert "working-set" not in default_values(str(program), {}, tuple(os.sched_getaffinity(0)))
 
 
 @pytest.mark.long

@@ -42,6 +42,11 @@ class Catalog:
     kernels: dict[str, Kernel]
     broken: tuple[BrokenModule, ...]
 
+    @property
+    def by_module(self) -> dict[str, Entry]:
+        """The configurations by their modules."""
+        return {entry.configuration.module: entry for entry in self.entries}
+
     def select_kernels(self, patterns: Sequence[str]) -> list[Kernel]:
         """The kernels that match a name or glob; without any, those of the default comparison.
 

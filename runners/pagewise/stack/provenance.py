@@ -5,8 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import shutil
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pagewise
@@ -45,9 +44,8 @@ def provenance(root: Path | None, environment: str | None, facts: SetupFacts | N
     )
 
 
-def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> tuple[ProgramDigest, ...]:
-    """The digests of the kernels' programs that a comparison runs."""
-    by_module = {entry.configuration.module: entry for entry in entries}
+def programs(entries: Mapping[str, Entry], subjects: Iterable[Subject]) -> tuple[ProgramDigest, ...]:
+    """The digests of the kernels' programs that a comparison runs. entries: by module."""
     used = sorted(
         {
             (cell.measured.module, subject.benchmark.executable)
@@ -55,14 +53,11 @@ def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> tuple[Pro
             for cell in subject.cells
         }
     )
-    digests = ((*each, digest(by_module[each[0]].program(each[1]))) for each in used)
-    return tuple(ProgramDigest(*each) for each in digests)
-
-
-@cache
-def digest(program: str | None) -> str | None:
-    """The SHA-256 of a file, None without a file or if it cannot be read."""
-    return None if program is None else sha256(Path(program))
+    files = ((module, name, entries[module].program(name)) for module, name in used)
+    return tuple(
+        ProgramDigest(module, name, None if file is None else sha256(Path(file)))
+        for module, name, file in files
+    )
 
 
 def software(hyperfine: str, init: Path | None = None) -> dict[str, str | None]:

@@ -227,7 +227,7 @@ def fit(
 
 def check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:
     """Raises SetupError if the program of a chosen kernel is missing."""
-    entries = {entry.configuration.module: entry for entry in catalog.entries}
+    entries = catalog.by_module
     for subject in subjects:
         name, executable = subject.benchmark.name, subject.benchmark.executable
         for cell in subject.cells:
@@ -244,8 +244,7 @@ def find_launchers(catalog: Catalog, subjects: Sequence[Subject]) -> dict[str, R
 
     Raises SelectionError for a kernel that runs in one process, SetupError if a launcher is missing.
     """
-    entries = {entry.configuration.module: entry for entry in catalog.entries}
-    launchers = {}
+    entries, launchers = catalog.by_module, {}
     for subject in subjects:
         kernel = subject.benchmark
         if not catalog.kernels[kernel.name].ranks:
@@ -255,8 +254,9 @@ def find_launchers(catalog: Catalog, subjects: Sequence[Subject]) -> dict[str, R
                 remedy="choose kernels with ranks (--kernels ember), or omit --ranks",
             )
         for module in dict.fromkeys(cell.measured.module for cell in subject.cells):
-            program = Path(entries[module].program(kernel.executable) or kernel.executable)
-            files = files_of(program, entries[module].environment)
+            entry = entries[module]
+            program = Path(entry.program(kernel.executable) or kernel.executable)
+            files = files_of(program, entry.environment)
             is_script = len(files) > 1 and files[1] != program.resolve()
             if not is_script and not links_mpi(files):
                 raise SelectionError(
@@ -264,5 +264,5 @@ def find_launchers(catalog: Catalog, subjects: Sequence[Subject]) -> dict[str, R
                     where=module,
                     remedy="build it with +mpi, as in make stack ENV=mini-apps, or omit --ranks",
                 )
-            launchers[module] = find_launcher(files, entries[module].environment)
+            launchers[module] = find_launcher(files, entry.environment)
     return launchers

@@ -14,7 +14,6 @@ from pagewise.machine.placement import Placement
 from pagewise.session.options import Method
 from pagewise.stack.catalog import Catalog
 
-_OPTION = "--working-set"
 _SECONDS = 60
 
 
@@ -24,7 +23,7 @@ def with_sizes(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[P
     A program's default depends on the caches of its CPUs, and placements of different sizes cannot be
     compared: each program is asked once, with the CPUs of all placements. Raises SetupError.
     """
-    entries = {entry.configuration.module: entry for entry in catalog.entries}
+    entries = catalog.by_module
     cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
     result = []
     for subject in subjects:
@@ -32,17 +31,12 @@ def with_sizes(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[P
         program = entry.program(kernel.executable)
         lists = kernel.argument_lists
         if program is not None and not all(map(_has_size, lists)):
-            size = default_working_set(program, entry.environment, cpus)
+            size = default_values(program, entry.environment, cpus).get("working-set")
             if size is not None:
-                sized = (each if _has_size(each) else (*each, _OPTION, size) for each in lists)
+                sized = (each if _has_size(each) else (*each, "--working-set", size) for each in lists)
                 kernel = kernel.with_arguments(*sized)
         result.append(replace(subject, benchmark=kernel))
     return result
-
-
-def default_working_set(program: str, environment: Mapping[str, str], cpus: tuple[int, ...]) -> str | None:
-    """A program's default working set on these CPUs; None if it has no such option. Raises SetupError."""
-    return default_values(program, environment, cpus).get(_OPTION.removeprefix("--"))
 
 
 def default_values(program: str, environment: Mapping[str, str], cpus: tuple[int, ...]) -> dict[str, str]:
@@ -71,8 +65,7 @@ def turn_takers(
     """
     if method == "runs":
         return frozenset()
-    entries = {entry.configuration.module: entry for entry in catalog.entries}
-    able = set()
+    entries, able = catalog.by_module, set()
     for subject in subjects:
         entry = entries[subject.cells[0].measured.module]
         program = entry.program(subject.benchmark.executable)

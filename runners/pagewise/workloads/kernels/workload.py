@@ -62,8 +62,7 @@ class Kernels(WithoutTrials):
         """By module, the configurations that are measured or equal to a measured one."""
         cells = [cell for subject in self.subjects for cell in subject.cells]
         measured = {configuration.module for cell in cells for configuration in cell.stands_for}
-        by_module = {entry.configuration.module: entry for entry in self.catalog.entries}
-        return {module: entry for module, entry in by_module.items() if module in measured}
+        return {module: entry for module, entry in self.catalog.by_module.items() if module in measured}
 
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """By module, the module file, and the programs with their libraries."""
@@ -132,7 +131,7 @@ class Kernels(WithoutTrials):
             environment=self.options.environment if self.options.modules is None else None,
             software=software(self.hyperfine, self.init),
             broken=self.catalog.broken,
-            executables=programs(self.entries.values(), self.subjects),
+            executables=programs(self.entries, self.subjects),
             sweep=self.options.sweep,
             scaled=tuple(self.scaled),
             **further,

@@ -43,7 +43,7 @@ def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, i
     # Written first: Ctrl-C may have ended the reader of our output as well.
     page = write_files(folder, report, png=png, inside=inside)
     terminal.show(console, report, explained=is_selected("verbose"))
-    _print_line(console, f"Report: {page}")
+    console.print(f"Report: {page}", soft_wrap=True)
     if as_json:
         print_json(report.data)
     return _exit_code(report)
@@ -65,7 +65,7 @@ def publish_session(session: Session, as_json: bool) -> int:
         report = _show_result(console, session.result)
         page = write_files(session.result.folder, report)
         session.close()
-        _print_line(console, f"Report: {page}")
+        console.print(f"Report: {page}", soft_wrap=True)
     except PagewiseError as fault:
         report = report or _show_result(console, session.result)
         faults.append(fault)
@@ -84,7 +84,7 @@ def print_runs(console: Console, result: Result) -> None:
     from pagewise.report.views.session import runs_text
 
     if text := runs_text(result):
-        console.print(text, highlight=False)
+        console.print(text)
 
 
 def _show_result(console: Console, result: Result) -> Report:
@@ -102,10 +102,6 @@ def _verdicts(console: Console, drafts: Drafts, result: Result) -> RenderableTyp
 
     known = kernels.verdicts(result, drafts)
     return terminal.summary(console, *known) if known else ""
-
-
-def _print_line(console: Console, text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
 
 
 def _exit_code(report: Report) -> int:

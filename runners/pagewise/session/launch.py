@@ -305,7 +305,7 @@ def print_placements(console: Console, places: Sequence[Placement]) -> None:
     """Prints each of several placements, and which others are equal to it here."""
     for place in places if len(places) > 1 or places[0].also else ():
         also = f"; here equal to {', '.join(place.also)}, which is not measured" if place.also else ""
-        console.print(f"Placement {place.text}{also}.", highlight=False, soft_wrap=True)
+        console.print(f"Placement {place.text}{also}.", soft_wrap=True)
 
 
 def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[str]) -> RunOf:

@@ -94,9 +94,7 @@ class ProgressReporter:
         ):
             self._printed = time.monotonic()
             passed = clock_text(self._printed - self._started)
-            self._console.print(
-                f"{stage}: {passed} passed" + (f", {remaining}" if remaining else ""), highlight=False
-            )
+            self._console.print(f"{stage}: {passed} passed" + (f", {remaining}" if remaining else ""))
         self._stage = stage
 
     def _since_line(self) -> float:
@@ -113,7 +111,7 @@ class ProgressReporter:
         """A step is over, after so many seconds."""
         if self._is_verbose:
             text = f"{step.series} {step.round}, {_run_text(step)}: {seconds:.3f} s"
-            self._console.print(text, highlight=False, soft_wrap=True)
+            self._console.print(text, soft_wrap=True)
         self._seconds_spent.setdefault(_alike(step), []).append(seconds)
         self.skip(step)
 
@@ -130,11 +128,8 @@ class ProgressReporter:
             self._bar.above = verdicts()
         except Exception as fault:
             self._is_broken, self._bar.above = True, None
-            self._console.print(
-                f"warning: no verdicts during this comparison: {type(fault).__name__}: {fault}",
-                highlight=False,
-                soft_wrap=True,
-            )
+            text = f"warning: no verdicts during this comparison: {type(fault).__name__}: {fault}"
+            self._console.print(text, soft_wrap=True)
         self._bar.refresh()
         self._showing += time.monotonic() - began
 

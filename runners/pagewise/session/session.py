@@ -130,18 +130,15 @@ class Session:
         for step in self.workload.trials(of_baselines=of_baselines):
             if self.workload.planner.can_run(step) and not self.is_ruled_out(step):
                 trials.append(Trial(step, *self.run([step])))
-                self._print(f"trial run, {trial_text(trials[-1])}")
+                self.console.print(f"trial run, {trial_text(trials[-1])}", soft_wrap=True)
         return trials
 
     def _decide(self, trials: Sequence[Trial]) -> Workload:
         decision = self.workload.decide(trials)
         self.recorder.note(**decision.fields)
         if decision.text:
-            self._print(decision.text)
+            self.console.print(decision.text, soft_wrap=True)
         return decision.workload
-
-    def _print(self, text: str) -> None:
-        self.console.print(text, highlight=False, soft_wrap=True)
 
     def _note_work(self) -> None:
         cells = [cell for subject in self.workload.subjects for cell in subject.cells]

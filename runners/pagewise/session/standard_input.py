@@ -120,14 +120,13 @@ def _has_data(console: Console) -> bool:
     if select.select([0], [], [], _SECONDS_BEFORE_MESSAGE)[0]:
         return True
     text = "Reading the standard input, a pipe, for the runs of the program (< /dev/null: without input) ..."
-    console.print(text, highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
     if select.select([0], [], [], SECONDS_OF_SILENCE - _SECONDS_BEFORE_MESSAGE)[0]:
         return True
     console.print(
         f"pagewise: warning: the standard input, a pipe, gave nothing within {SECONDS_OF_SILENCE:g} s: runs "
         "of the program have no input\n  remedy: give it from a file: < FILE; or < /dev/null for none",
         style="yellow",
-        highlight=False,
         soft_wrap=True,
     )
     return False

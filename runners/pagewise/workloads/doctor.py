@@ -98,8 +98,7 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
         if finding.remedy:
             console.print(Text(f"      remedy: {finding.remedy}"), soft_wrap=True)
     number = sum(finding.is_missing for finding in findings)
-    summary = f"Missing for a comparison: {number}." if number else "Ready for a comparison."
-    console.print(f"\n{summary}", highlight=False)
+    console.print(f"\nMissing for a comparison: {number}." if number else "\nReady for a comparison.")
 
 
 def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:

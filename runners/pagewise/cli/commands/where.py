@@ -119,7 +119,7 @@ def _measure(located: Session, options: SimulationOptions) -> int:
     choice = measured.smallest(result.ranked, selectable)
     if choice is None:
         text = f"No measured set of origins has 90 % of a gain; {SELECTION} keeps all listed origins."
-        console.print(text, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
         return code
     selected = [selectable[number - 1] for number in choice.numbers]
     write_selection(folder / SELECTION, selected)
@@ -131,5 +131,5 @@ def _measure(located: Session, options: SimulationOptions) -> int:
     ]
     if forecast is not None:
         lines.insert(0, "Forecast for thp: {:.2f} to {:.2f} of the time.".format(*forecast.time_ratio))
-    console.print("\n".join(lines), highlight=False, soft_wrap=True)
+    console.print("\n".join(lines), soft_wrap=True)
     return code

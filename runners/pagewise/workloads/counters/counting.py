@@ -82,7 +82,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     choice = choose(files, read_cpu(), papi, hardware_counters(read_host()), selection.events)
     groups = choice.file.select(selection.groups)
     settings = {group.name: ((_EVENTS, ",".join(choice.file.natives(group))),) for group in groups}
-    console.print(_plan_text(subjects, options, choice, list(settings)), highlight=False, soft_wrap=True)
+    console.print(_plan_text(subjects, options, choice, list(settings)), soft_wrap=True)
     counters = session_part(choice, list(settings), selection)
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.runs.seed, settings))
     return Session(

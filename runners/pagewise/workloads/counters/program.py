@@ -221,7 +221,7 @@ def prepare(
     runs_of_round = sum(step.cell.measured.module not in unavailable for step in steps)
     rounds, number = count_text(options.runs.rounds, "round"), count_text(runs_of_round, "run")
     text = f"{choice.text}\nOf: {program.name}. {rounds} of {number}."
-    console.print(text, highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
     return Session(options, workload, Recorder(manifest), console, began)
 
 

@@ -144,7 +144,7 @@ def prepare(options: KernelOptions, console: Console, began: float) -> Session:
     Raises SetupError, SelectionError or FormatError.
     """
     kernels = arrange(options, console)
-    console.print(plan_text(kernels.catalog, kernels.subjects, options), highlight=False, soft_wrap=True)
+    console.print(plan_text(kernels.catalog, kernels.subjects, options), soft_wrap=True)
     return Session(options, kernels, Recorder(kernels.manifest("kernels")), console, began)
 
 

@@ -193,7 +193,7 @@ def print_survey(document: SurveyDocument, binary: Binary | None, console: Conso
     """Prints the policies; without a program how they are joined, and what else can be named."""
     if binary is not None:
         sizes = f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
-        console.print(f"{binary.program}: {binary.text}; {sizes}", highlight=False, soft_wrap=True)
+        console.print(f"{binary.program}: {binary.text}; {sizes}", soft_wrap=True)
     if document.starts_others:
         console.print("It starts other programs, which decide what is available when they are measured.")
     for row in document.policies:
@@ -208,7 +208,6 @@ def print_survey(document: SurveyDocument, binary: Binary | None, console: Conso
             f"Known codes (--suite): {', '.join(document.suites) or 'none'}.\n"
             "Your own (--case): `pagewise list case` prints an example of such a file.\n"
             f"Default: {', '.join(DEFAULT)}. Name a program after -- to list what is available to it.",
-            highlight=False,
         )
 
 
@@ -219,7 +218,7 @@ def _program(
     command, environment, folder = options.command, dict(os.environ), None
     if code is not None and not command:
         path, environment, place = find_program(code, options.environment, options.modules, build)
-        console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
+        console.print(f"{code.title}: {path} (by {place})", soft_wrap=True)
         file = Path(path).absolute()
         folder = file.parent
         command = (*code.part.start, str(file), *code.with_folder(folder).arguments)

@@ -70,9 +70,7 @@ def node_geometry(tlb: Path | None, costs: Path, console: Console) -> Geometry:
             where="--geometry",
             remedy=f"build them there: ninja pw-{KERNEL} {costs.name}; or {_REMEDY}",
         )
-    console.print(
-        f"Measuring the TLBs of this node, once: {file}", highlight=False, soft_wrap=True, markup=False
-    )
+    console.print(f"Measuring the TLBs of this node, once: {file}", soft_wrap=True)
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "node.yaml"
         command = [str(tlb), "--geometry", str(written), "--pages"]
@@ -86,7 +84,7 @@ def node_geometry(tlb: Path | None, costs: Path, console: Console) -> Geometry:
         geometry = replace(geometry, costs=median_of(each))
     levels = [sum(tlb.pages == pages for tlb in geometry.tlbs) for pages in ("base", "huge")]
     if geometry.entry_bytes == geometry.pages.base and len(set(levels)) > 1:
-        console.print(_UNCERTAIN.format(*levels), highlight=False, soft_wrap=True, markup=False)
+        console.print(_UNCERTAIN.format(*levels), soft_wrap=True)
     write_inside(file.parent, file.name, yaml.safe_dump(geometry.data, sort_keys=False))
     return geometry
 

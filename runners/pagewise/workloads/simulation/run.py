@@ -253,7 +253,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         )
         if target.sectors:
             text += f" Each without and with sectors: {target.sector_text}."
-        console.print(text, highlight=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
     verb = "simulate" if options.origins is None else "where"
     options = replace(options.with_defaults_of_name(f"{verb}-{target.name}"), baseline=policies[0])
     places = placements()

@@ -52,10 +52,10 @@ def test_a_console_prints_styles_and_no_controls_of_others(monkeypatch: pytest.M
     table = Table(title=EVIL)
     table.add_column(EVIL)
     table.add_row(Text(EVIL, style="bold red"))
-    for shown in (EVIL, Text(EVIL, style="bold red"), table, "[/][bold]x"):
+    for shown in (EVIL, Text(EVIL, style="bold red"), table, "[/][bold]x :bug:"):
         console.print(shown)
     written = stream.getvalue()
-    assert "[/][bold]x" in re.sub(r"\x1b\[[0-9;]*m", "", written)
+    assert "[/][bold]x :bug:" in re.sub(r"\x1b\[[0-9;]*m", "", written)
     assert "\x1b[1;31m" in written
     for one in ("\x1b[31mb", "\x1b]0", "\x07", "\x9b", "\u202e", "\x7f", "\r"):
         assert one not in written

@@ -102,13 +102,13 @@ class _Styled:
 class PlainConsole(Console):
     """A Console whose texts come without control characters; its own styles and movements stay.
 
-    No text is markup, because names of others may hold brackets, and numbers have no colors.
+    No text is markup, because names of others may hold brackets and colons, and numbers have no colors.
     """
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
         stream = sys.stderr if stderr else sys.stdout
         file = getattr(stream, "styled", stream)
-        super().__init__(file=file, stderr=stderr, quiet=quiet, markup=False, highlight=False)
+        super().__init__(file=file, stderr=stderr, quiet=quiet, markup=False, highlight=False, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """What is printed, piece by piece."""

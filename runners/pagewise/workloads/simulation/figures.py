@@ -19,6 +19,11 @@ RATES = (
     ("L2 cache miss rate", "L2D_CACHE_REFILL", "INSTRUCTIONS"),
     ("share of look-ups on huge pages", "HUGE_PAGE_LOOKUPS", "L1D_CACHE"),
 )
+# The fields of a program's record that are neither timed nor counted.
+_KEPT = (
+    *("kernel", "started", "status", "failure", "configuration", "options", "sizes"),
+    *("passes_per_repetition", "validation", "pages", "placement", "host", "run"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,22 +43,8 @@ class FigureRow:
 def simulated_record(record: Record, simulated: Mapping[str, object], tool: str | None) -> Record:
     """The program's record with the simulator's figures instead of everything that was timed or counted."""
     passes = record.passes * len(record.repetitions) if record.passes_per_repetition else None
-    return Record(
-        kernel=record.kernel,
-        started=record.started,
-        status=record.status,
-        failure=record.failure,
-        configuration=record.configuration,
-        options=record.options,
-        sizes=record.sizes,
-        passes_per_repetition=record.passes_per_repetition,
-        validation=record.validation,
-        pages=record.pages,
-        placement=record.placement,
-        host=record.host,
-        run=record.run,
-        simulated=from_data(Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="null"),
-    )
+    figures = from_data(Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="null")
+    return Record(**{name: getattr(record, name) for name in _KEPT}, simulated=figures)
 
 
 def simulation(record: Record) -> Simulated:

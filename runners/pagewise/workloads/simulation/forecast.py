@@ -37,20 +37,16 @@ def _saved_seconds(origin: Origin, costs: Costs) -> tuple[float, float]:
     """The least and the most that an origin saves on huge pages."""
     if origin.kind in ON_BASE_PAGES:
         return 0.0, 0.0
-    savings = [0.0, 0.0]
+    savings: list[Sequence[float]] = []
     for pattern, exposed in EXPOSED.items():
         cost = (getattr(each, f"{pattern}_ns") for each in costs.translations)
         saved = sum(map(mul, origin.distant[pattern], cost))
-        _add(savings, [saved * share for share in exposed])
+        savings.append([saved * share for share in exposed])
     faults = origin.page_faults * costs.base_fault_ns
     faults -= origin.counts["PAGE_FAULTS_ON_HUGE"] * costs.huge_fault_ns
-    _add(savings, sorted(faults * share for share in _FAULTS))
-    return savings[0] * 1e-9, savings[1] * 1e-9
-
-
-def _add(savings: list[float], more: Sequence[float]) -> None:
-    for i, each in enumerate(more):
-        savings[i] += each
+    savings.append(sorted(faults * share for share in _FAULTS))
+    least, most = (sum(each) * 1e-9 for each in zip(*savings, strict=True))
+    return least, most
 
 
 def share_saved(origin: Origin, forecast: Forecast) -> tuple[float, float] | None:

@@ -74,7 +74,11 @@ def name_origins(reported: Sequence[Mapping[str, Any]]) -> tuple[Origin, ...]:
         origin = _origin(each, frames)
         key = (origin.kind, *origin.identity)
         merged[key] = _sum(merged[key], origin) if key in merged else origin
-    ranked = sorted(merged.values(), key=_rank, reverse=True)
+    ranked = sorted(
+        merged.values(),
+        key=lambda origin: (origin.weight, origin.counts.get(_MISSES, 0), origin.bytes),
+        reverse=True,
+    )
     rest = ranked[MOST:]
     return (*ranked[:MOST], *([sum_of(rest)] if rest else []))
 
@@ -88,12 +92,11 @@ def sum_of(origins: Sequence[Origin]) -> Origin:
     )
 
 
-def _rank(origin: Origin) -> tuple[int, int, int]:
-    return origin.weight, origin.counts.get(_MISSES, 0), origin.bytes
-
-
 def _sum(one: Origin, other: Origin) -> Origin:
     """Both, such as two call paths of a site; their peak is at most the sum of the two."""
+    saved = None
+    if one.saved_seconds and other.saved_seconds:
+        saved = tuple(map(add, one.saved_seconds, other.saved_seconds))
     return replace(
         one,
         wrappers=tuple(dict.fromkeys((*one.wrappers, *other.wrappers))),
@@ -105,13 +108,8 @@ def _sum(one: Origin, other: Origin) -> Origin:
         page_faults=one.page_faults + other.page_faults,
         counts={name: count + other.counts[name] for name, count in one.counts.items()},
         distant={name: tuple(map(add, each, other.distant[name])) for name, each in one.distant.items()},
-        saved_seconds=_saving((one, other)),
+        saved_seconds=saved,
     )
-
-
-def _saving(origins: Sequence[Origin]) -> tuple[float, ...] | None:
-    known = [origin.saved_seconds for origin in origins if origin.saved_seconds is not None]
-    return tuple(map(sum, zip(*known, strict=True))) if len(known) == len(origins) else None
 
 
 def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], list[_Frame]]) -> Origin:
@@ -242,11 +240,8 @@ def _build_id(module: str) -> str:
     """The build ID of a program or library; its name where it has none."""
     try:
         with Path(module).open("rb") as stream:
-            for section in ELFFile(stream).iter_sections():
-                if isinstance(section, NoteSection):
-                    for note in section.iter_notes():
-                        if note["n_type"] == "NT_GNU_BUILD_ID":
-                            return str(note["n_desc"])
-    except (OSError, ELFError):
-        pass
-    return Path(module).name
+            parts = (part for part in ELFFile(stream).iter_sections() if isinstance(part, NoteSection))
+            notes = (note for part in parts for note in part.iter_notes())
+            return next(str(note["n_desc"]) for note in notes if note["n_type"] == "NT_GNU_BUILD_ID")
+    except (OSError, ELFError, StopIteration):
+        return Path(module).name

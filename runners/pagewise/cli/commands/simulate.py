@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import rich_click as click
 from rich.console import Console
 
@@ -85,14 +83,4 @@ def command(parameters: Parameters, console: Console) -> Session:
     options = options_of(SimulationOptions, parameters)
     if (options.kernel is None) == (not options.command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    subject = (
-        resolve_program(options.command) if options.kernel is None else (options.kernel, *options.arguments)
-    )
-    return prepare(options, subject, console, BEGAN)
-
-
-def resolve_program(command: tuple[str, ...]) -> tuple[str, ...]:
-    """The command with the path of its program, which may be named as in a shell."""
-    program, *arguments = command
-    path = program if "/" in program else shutil.which(program) or f"./{program}"
-    return path, *arguments
+    return prepare(options, console, BEGAN)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.commands.simulate import BUILD, resolve_program, takes_geometry
+from pagewise.cli.commands.simulate import BUILD, takes_geometry
 from pagewise.cli.measuring import Measuring, Parameters, Session, TakesProgram, complete, options_of
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session
@@ -82,7 +82,7 @@ def command(parameters: Parameters, console: Console) -> Session:
         raise click.UsageError("Name a program after --.")
     if options.fast and options.geometry != NODE:
         raise click.UsageError("--fast simulates nothing: omit --geometry.")
-    return prepare(options, resolve_program(options.command), console, BEGAN)
+    return prepare(options, console, BEGAN)
 
 
 def _measure(located: Session, options: SimulationOptions) -> int:

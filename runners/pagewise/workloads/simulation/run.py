@@ -236,13 +236,12 @@ class Simulation(WithoutTrials):
         return Needs()
 
 
-def prepare(options: SimulationOptions, command: Sequence[str], console: Console, began: float) -> Session:
+def prepare(options: SimulationOptions, console: Console, began: float) -> Session:
     """Finds or builds the program, the simulator and the emulator; nothing is run or written yet.
 
-    command: a kernel or the path of a program, with its arguments. Raises SetupError, SelectionError,
-    FormatError, RefusedError.
+    Raises SetupError, SelectionError, FormatError, RefusedError.
     """
-    target = _target(options, command, console)
+    target = _target(options, console)
     single = bool(target.sectors) or options.origins is not None
     policies = _policies(options.policies, target.is_kernel, ("none",) if single else _DEFAULT)
     subject = _subject(target, policies, options.compiler)
@@ -285,7 +284,7 @@ def _pages(policy: str, origins: bool) -> str:
     return "base" if origins else PAGES[0]
 
 
-def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> TraceTarget:
+def _target(options: SimulationOptions, console: Console) -> TraceTarget:
     known = None if options.geometry == NODE else find_geometry(options.geometry)
     root = project_root()
     build = TracedBuild.of_checkout(root, options.compiler)
@@ -293,10 +292,10 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         build = replace(build, folder=options.build)
     else:
         build.check_sources()
-    name, *arguments = command
     if options.fast:
-        return _target_of_samples(build, options, command, console)
-    kernel = None if "/" in name else name.removeprefix("pw-")
+        return _target_of_samples(build, options, console)
+    name, *arguments = options.command or (options.kernel or "", *options.arguments)
+    kernel = None if options.command or "/" in name else name.removeprefix("pw-")
     file = None if kernel is None else build.description(kernel)
     description = {} if file is None else read_source(file)
     # Several descriptions may share the program of their folder.
@@ -331,17 +330,15 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     return TraceTarget(title, program, tuple(arguments), is_kernel, simulator, sectors, given, preload)
 
 
-def _target_of_samples(
-    build: TracedBuild, options: SimulationOptions, command: Sequence[str], console: Console
-) -> TraceTarget:
+def _target_of_samples(build: TracedBuild, options: SimulationOptions, console: Console) -> TraceTarget:
     """A program whose time is sampled, also a script."""
     if options.build is None:
         with console.status(f"building {PRELOAD} ..."):
             build.make([PRELOAD], setup_facts())
-    file = find_file(command[0])
-    program = TracedProgram(file, platform.machine(), marked=False)
+    name, *arguments = options.command
+    program = TracedProgram(find_file(name), platform.machine(), marked=False)
     given = take_input(console)
-    return TraceTarget(file.name, program, tuple(command[1:]), False, None, (), given, build.preload)
+    return TraceTarget(program.file.name, program, tuple(arguments), False, None, (), given, build.preload)
 
 
 def _subject(target: TraceTarget, policies: Sequence[str], compiler: str) -> Subject:

@@ -79,8 +79,8 @@ class Traced:
 
 
 def find_file(name: str) -> Path:
-    """The file of a program, by its path or by its name in PATH. Raises SelectionError."""
-    path = shutil.which(name)
+    """The file of a program, by its path or by its name on PATH or here. Raises SelectionError."""
+    path = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", os.defpath), os.curdir)))
     if path is None:
         raise SelectionError(
             f"there is no program {name}",
@@ -91,7 +91,7 @@ def find_file(name: str) -> Path:
 
 
 def find_program(name: str) -> TracedProgram:
-    """A program to trace, by its path or by its name in PATH. Raises SelectionError."""
+    """A program to trace, as find_file finds it. Raises SelectionError."""
     file = find_file(name)
     content = file.read_bytes()
     code = int.from_bytes(content[18:20], "little")

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.fields import SomeText, SomeTexts
-from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document, from_data, to_data
+from pagewise.core.reading import checked_document, parse_yaml, read_file
+from pagewise.core.structure import Form, Limits, from_data, to_data
 from pagewise.core.text import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
@@ -236,14 +236,10 @@ def read_code(file: Path, case: str = "", option: str | None = None) -> SuiteCod
 
 def _document(data: object, file: Path) -> SuiteFile:
     """The content of a file. Raises FormatError."""
-    try:
-        read = document(SuiteFile, data)
-        wrong = [] if read.name in (None, file.stem) else [f"name: {read.name!r} is not the file's name"]
-    except StructureError as error:
-        wrong = error.texts
-    if wrong:
-        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
-        raise FormatError(text, where=file, remedy="correct these fields; for an example: pagewise list case")
+    remedy = "correct these fields; for an example: pagewise list case"
+    read = checked_document(SuiteFile, data, file, remedy)
+    if read.name not in (None, file.stem):
+        raise FormatError(f"name: {read.name!r} is not the file's name", where=file, remedy=remedy)
     return read
 
 

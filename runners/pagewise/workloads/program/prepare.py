@@ -137,27 +137,21 @@ def _subjects(every: Sequence[ProgramRuns]) -> list[Subject]:
     for runs in every:
         name = runs.program.name
         baseline = None if name in by_name else runs.baseline
-        cells = tuple(Cell(each, (each,), each.module == baseline) for each in _configurations(runs))
         subject = by_name.get(name) or Subject(_benchmark(runs.program), ())
-        by_name[name] = replace(subject, cells=(*subject.cells, *cells))
+        cells = list(subject.cells)
+        for module, applied in runs.policies.items():
+            measured = Configuration.of_program(
+                runs.program.binary.program,
+                runs.program.binary.sha256,
+                module=module,
+                package=name,
+                compiler=UNCHANGED,
+                hugepages=applied.answer.policy,
+                flags=runs.program.build,
+            )
+            cells.append(Cell(measured, (measured,), module == baseline))
+        by_name[name] = replace(subject, cells=tuple(cells))
     return list(by_name.values())
-
-
-def _configurations(runs: ProgramRuns) -> list[Configuration]:
-    """A configuration for each policy."""
-    program, binary = runs.program, runs.program.binary
-    return [
-        Configuration.of_program(
-            binary.program,
-            binary.sha256,
-            module=module,
-            package=program.name,
-            compiler=UNCHANGED,
-            hugepages=applied.answer.policy,
-            flags=program.build,
-        )
-        for module, applied in runs.policies.items()
-    ]
 
 
 def _benchmark(program: Program) -> Benchmark:

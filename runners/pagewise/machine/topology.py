@@ -13,7 +13,6 @@ from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SetupError
 
 _LSTOPO = ("lstopo-no-graphics", "--no-io", "--no-icaches", "--of", "xml")
-_WORD_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -94,11 +93,8 @@ def parse(xml: str) -> Topology:
 
 def bitmap(text: str) -> set[int]:
     """The numbers in hwloc's notation: words of 32 bits, the highest first, as `0x00000001,,0x0000ff00`."""
-    numbers = set()
-    for place, word in enumerate(reversed(text.split(","))):
-        bits = int(word, 16) if word else 0
-        numbers |= {place * _WORD_BITS + bit for bit in range(_WORD_BITS) if bits >> bit & 1}
-    return numbers
+    bits = int("".join(word.removeprefix("0x").zfill(8) for word in text.split(",")), 16)
+    return {number for number in range(bits.bit_length()) if bits >> number & 1}
 
 
 def _cores(element: ElementTree.Element, path: tuple[int, ...] = ()) -> Iterator[Core]:

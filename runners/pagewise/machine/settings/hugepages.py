@@ -36,10 +36,8 @@ def margin_pages(page_bytes: int) -> int:
 
 def pages_needed(argument_lists: Iterable[Sequence[str]], page_bytes: int) -> int:
     """The number of pages for the largest working set among the kernels' arguments, with a margin."""
-    largest = 0
-    for arguments in argument_lists:
-        sizes = [parse_bytes(value) for value in _working_sets(arguments)]
-        largest = max([largest, *(sizes or [DEFAULT_WORKING_SET])])
+    sizes = (list(map(parse_bytes, _working_sets(arguments))) for arguments in argument_lists)
+    largest = max((max(each, default=DEFAULT_WORKING_SET) for each in sizes), default=0)
     return -(-largest // page_bytes) + margin_pages(page_bytes)
 
 

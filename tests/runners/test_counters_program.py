@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
 from pagewise.core.result import read_result
-from pagewise.session.launch import Stopwatch
+from pagewise.session.launch import Start, Stopwatch
 from pagewise.session.workload import Outcome
 from pagewise.stack.provenance import find_hyperfine
 from pagewise.workloads.counters.counting import CountingPlanner, Selection
@@ -59,7 +58,7 @@ def test_a_counter_runs_in_the_c_locale_and_the_program_in_its_own(tmp_path: Pat
         write_script(file, f'#!/bin/sh\necho "${{LC_ALL-unset}}" > {file}.locale\n{rest}')
     given = {name: value for name, value in os.environ.items() if name != "LC_ALL"} | selected
     stopwatch = Stopwatch(find_hyperfine(), 20, tmp_path, wrapper=(str(counter),))
-    stopwatch.measure([str(program)], given, nullcontext())
+    stopwatch.measure(Start([str(program)], given))
     locales = [file.with_name(f"{file.name}.locale").read_text().strip() for file in (counter, program)]
     assert locales == ["C", selected.get("LC_ALL", "unset")]
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from pagewise.core.result import Result, read_result
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.report.views import comparisons, data
 from pagewise.report.views.kernels import view
-from pagewise.session.launch import Stopwatch
+from pagewise.session.launch import Start, Stopwatch
 from pagewise.stack.provenance import find_hyperfine
 from pagewise.workloads.doctor import energy_finding
 from scripts import called
@@ -132,7 +130,7 @@ def test_a_run_is_measured(tmp_path: Path) -> None:
     meter = Meter(EnergyPart("powercap", ("a",)), (Sensor("a", counter, WRAP),))
     stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path, meter=meter)
     words = ["/bin/sh", "-c", f"echo 4500000 > {counter}; sleep 0.2"]
-    measured = stopwatch.measure(words, os.environ, nullcontext())
+    measured = stopwatch.measure(Start(words))
     assert measured.energy[ENERGY] == 3.5
     assert measured.wall is not None and 3.5 / 2 < measured.energy[POWER] <= 3.5 / 0.2
 

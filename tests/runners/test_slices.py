@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +18,7 @@ from own_program import Own
 from pagewise.core.plan import Cell, Step
 from pagewise.core.record import Record
 from pagewise.machine.groups import freezing
-from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
+from pagewise.session.launch import TIMED_OUT, Measurement, Start, Stopwatch
 from pagewise.session.processes import state_of
 from pagewise.session.turns import SlicedRun, run_in_slices
 from pagewise.session.workload import Outcome
@@ -75,7 +74,7 @@ def sliced(
         runs = []
         for number, words in enumerate(programs):
             freezer = stack.enter_context(freezing()) if freezes else None
-            started = stopwatch.start_run(words, os.environ, nullcontext(), number=number)
+            started = stopwatch.start_run(Start(words), number)
             runs.append(stack.enter_context(SlicedRun.start_stopped(stack.enter_context(started), freezer)))
         run_in_slices(runs, 0.01, limit, "one")
     return [(run.run.measurement(), run.slices) for run in runs]
@@ -170,7 +169,7 @@ def test_processes_of_a_removed_group_continue_in_its_parent():
 def test_nothing_stays_stopped_after_an_interrupt(tmp_path: Path, freezes: bool):
     with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
         freezer = stack.enter_context(freezing()) if freezes else None
-        started = Stopwatch("", 5.0, tmp_path).start_run(["sleep", "60"], os.environ, nullcontext(), number=0)
+        started = Stopwatch("", 5.0, tmp_path).start_run(Start(["sleep", "60"]), 0)
         run = stack.enter_context(SlicedRun.start_stopped(stack.enter_context(started), freezer))
         pid = run.run.running.pid
         is_frozen = freezer is not None and "frozen 1" in (freezer.folder / "cgroup.events").read_text()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,27 +10,26 @@ import pytest
 
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.session import launch
-from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
+from pagewise.session.launch import TIMED_OUT, Measurement, Start, Stopwatch
 from pagewise.stack.provenance import find_hyperfine
 from scripts import write_script
 
 
 def measure(folder: Path, *script: str, limit: float = 30.0) -> Measurement:
     stopwatch = Stopwatch(find_hyperfine(), limit, folder)
-    return stopwatch.measure(["/bin/sh", "-c", *script], os.environ, nullcontext())
+    return stopwatch.measure(Start(["/bin/sh", "-c", *script]))
 
 
 @pytest.mark.parametrize("wrapper", [(), ("/usr/bin/env",)])
 def test_a_run_is_measured_with_its_own_output_alone(tmp_path: Path, wrapper: tuple[str, ...]):
-    watched: list[int] = []
     stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path, wrapper=wrapper)
     command = ["/bin/sh", "-c", "echo one; echo two >&2; pwd"]
     folder = tmp_path / "folder"
     folder.mkdir()
-    measured = stopwatch.measure(command, os.environ, nullcontext(), folder, watched.append)
+    measured = stopwatch.measure(Start(command, folder=folder))
     assert measured.output == f"one\ntwo\n{folder}\n" and measured.log == measured.output
     assert (measured.exit_code, measured.signal, measured.implausible) == (0, None, None)
-    assert measured.wall is not None and measured.wall > 0 and len(watched) == 1
+    assert measured.wall is not None and measured.wall > 0
     assert set(measured.cpu_seconds) == {"user_seconds", "system_seconds"}
     assert isinstance(measured.observed, ProcessPlacement) and measured.observed.cpus
     assert measured.faults[0] > 0
@@ -89,7 +86,7 @@ def test_a_long_command_line_is_measured(tmp_path: Path, long: list[str]):
 def test_a_failure_of_hyperfine_is_not_the_programs(tmp_path: Path, script: str):
     program = write_script(tmp_path / "hyperfine", f"#!/bin/sh\n{script}\n")
     stopwatch = Stopwatch(str(program), 30.0, tmp_path)
-    measured = stopwatch.measure(["true"], os.environ, nullcontext())
+    measured = stopwatch.measure(Start(["true"]))
     assert measured.wall is None and measured.fault is not None
     failure = stopwatch.failure(measured)
     assert failure.exit_code == 4 and failure.remedy

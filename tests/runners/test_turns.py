@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,8 +21,8 @@ from pagewise.analysis.series import run_seconds
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
-from pagewise.session.launch import TIMED_OUT, Stopwatch
-from pagewise.session.turns import Start, measure_in_turns
+from pagewise.session.launch import TIMED_OUT, Start, Stopwatch
+from pagewise.session.turns import measure_in_turns
 from pagewise.workloads.kernels.turns import Room, turns_of
 from stage import TRIAD, Stage
 
@@ -53,7 +51,7 @@ print("valid", name)
 def measured(folder: Path, *turns: int, limit: float = 20.0, program: str = PROGRAM) -> list:
     """Runs of programs that take so many turns; negative: that end before."""
     starts = [
-        Start([sys.executable, "-S", "-c", program, str(name), str(number)], os.environ, nullcontext())
+        Start([sys.executable, "-S", "-c", program, str(name), str(number)])
         for name, number in enumerate(turns)
     ]
     runs = measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
@@ -89,7 +87,7 @@ def test_a_program_that_ends_early_or_is_stopped_by_somebody_else_does_not_end_t
 @pytest.mark.parametrize("limit", [0.2, 0.0])
 def test_programs_that_take_too_long_are_ended(tmp_path: Path, limit: float):
     """Also if the time was over before they began."""
-    endless = Start(["sleep", "60"], os.environ, nullcontext())
+    endless = Start(["sleep", "60"])
     began = time.monotonic()
     [(run, _)] = measure_in_turns(Stopwatch("", limit, tmp_path), [endless], 1, "one")
     assert run.exit_code == TIMED_OUT

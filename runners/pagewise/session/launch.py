@@ -7,7 +7,7 @@ import resource
 import shlex
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -49,6 +49,16 @@ SCRIPT = "pagewise-command.sh"
 _NOISE = "Warning: Ignoring non-zero exit code."
 # What getrusage reports of ended processes that a measurement has.
 _USAGE = ("ru_utime", "ru_stime", "ru_minflt", "ru_majflt", "ru_nivcsw")
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a run is started. inherited: a context whose settings it inherits. folder: None: for scratch."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    inherited: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -172,51 +182,31 @@ class Stopwatch:
     starter: tuple[str, ...] = ()
     _overheads: dict[bool, int] = field(default_factory=dict, init=False)
 
-    def measure(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        inherited: AbstractContextManager[Any],
-        folder: Path | None = None,
-        watch: Callable[[int], None] | None = None,
-    ) -> Measurement:
-        """Runs a program once, in `folder` (default: scratch). Raises OSError if hyperfine cannot be started.
-
-        inherited: a context whose settings the program inherits. watch: is called with the number of
-        hyperfine's process when it has started.
-        """
-        with self.start_run(command, environment, inherited, folder) as run:
-            if watch is not None:
-                watch(run.running.pid)
+    def measure(self, start: Start) -> Measurement:
+        """Runs a program once. Raises OSError if hyperfine cannot be started."""
+        with self.start_run(start) as run:
             run.wait(self.limit)
         return run.measurement()
 
     @contextmanager
-    def start_run(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        inherited: AbstractContextManager[Any],
-        folder: Path | None = None,
-        number: int | None = None,
-    ) -> Iterator[StartedRun]:
+    def start_run(self, start: Start, number: int | None = None) -> Iterator[StartedRun]:
         """A run that hyperfine times, or one of several at the same time; in the block it is waited for.
 
         number: of one of several, which is started directly, and timed by who continues it.
         """
         output, exported = self.scratch / f"output-{number or 0}.txt", None
-        arguments, given = list(command), self.given
+        arguments, given = list(start.command), self.given
         if number is None:
             exported, given = self.scratch / "hyperfine.json", NOTHING
             exported.unlink(missing_ok=True)
             arguments = [
-                *self._wrap(environment),
+                *self._wrap(start.environment),
                 self.hyperfine,
                 *_OPTIONS,
                 "--export-json",
                 str(exported),
             ]
-            arguments.append(self._as_text(command))
+            arguments.append(self._as_text(start.command))
         started, reached = datetime.now(timezone.utc), read_reached()
         inherits: list[ProcessPlacement] = []
         with (
@@ -224,9 +214,9 @@ class Stopwatch:
             in_session(
                 arguments,
                 output,
-                environment,
-                folder or self.scratch,
-                _observing(inherited, inherits),
+                start.environment,
+                start.folder or self.scratch,
+                _observing(start.inherited, inherits),
                 end_leftovers=self.end_leftovers,
                 given=given,
             ) as running,
@@ -260,8 +250,7 @@ class Stopwatch:
         """
         if is_timed not in self._overheads:
             true = shutil.which("true") or "true"
-            number = None if is_timed else 0
-            with self.start_run([*self.starter, true], os.environ, nullcontext(), number=number) as started:
+            with self.start_run(Start([*self.starter, true]), None if is_timed else 0) as started:
                 started.wait(self.limit)
             self._overheads[is_timed] = started.measurement().faults[0]
         return self._overheads[is_timed]

@@ -19,14 +19,13 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 from pagewise.core.record_parts import Failure
 from pagewise.machine.groups import Freezer
-from pagewise.session.launch import Measurement, StartedRun, Stopwatch
+from pagewise.session.launch import Measurement, Start, StartedRun, Stopwatch
 from pagewise.session.processes import descendants, state_of
 
 # Turns take as long as starting. Computed for turns that scatter by 4 %: against half as long, the same
@@ -39,15 +38,6 @@ STOPPED = Failure(
     "another process stopped or continued it during its turns",
     "find what sends signals, or use --method runs",
 )
-
-
-@dataclass(frozen=True)
-class Start:
-    """How a run is started. inherited: a context whose settings it inherits."""
-
-    command: Sequence[str]
-    environment: Mapping[str, str]
-    inherited: AbstractContextManager[Any]
 
 
 @dataclass
@@ -210,8 +200,7 @@ def measure_in_turns(
     with ExitStack() as stack:
         stack.enter_context(_ended_after(stopwatch.limit * len(starts), takers))
         for number, start in enumerate(starts):
-            run = stopwatch.start_run(start.command, start.environment, start.inherited, number=number)
-            takers.append(_TurnTaker(stack.enter_context(run)))
+            takers.append(_TurnTaker(stack.enter_context(stopwatch.start_run(start, number))))
         for taker in takers:
             taker.wait(began)
         made, ready = 0, time.monotonic()

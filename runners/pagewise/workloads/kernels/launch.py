@@ -11,10 +11,10 @@ from pagewise.core.record import Record, Skipped, Status, read_records
 from pagewise.core.record_parts import Failure, PageUse, TurnsOf
 from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
-from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record, limited_by
+from pagewise.session.launch import TIMED_OUT, Measurement, Start, Stopwatch, after, failed_record, limited_by
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
-from pagewise.session.turns import STOPPED, Start, measure_in_turns
+from pagewise.session.turns import STOPPED, measure_in_turns
 from pagewise.session.workload import Launcher, Outcome
 from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import RankLauncher
@@ -51,7 +51,7 @@ class KernelLauncher(Launcher):
         """
         written, start = self._record_file(0), self._start(step, 0)
         with self.settings.set_for(step.cell):
-            measured = self.stopwatch.measure(start.command, start.environment, start.inherited)
+            measured = self.stopwatch.measure(start)
         return self._outcome(step, measured, *read_written(written))
 
     def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:

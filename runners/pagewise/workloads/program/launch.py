@@ -35,6 +35,7 @@ from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
     LARGEST_OUTPUT,
     Measurement,
+    Start,
     StartedRun,
     Stopwatch,
     about_run,
@@ -113,14 +114,13 @@ class ProgramLauncher(Launcher):
         runs = self.programs[module]
         program, applied = runs.program, runs.policies[module]
         command = program.command_on(placement.threads)
+        started, left = datetime.now(timezone.utc), list[LeftProcess]()
         if applied.unavailable is not None:
-            started = datetime.now(timezone.utc)
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
         is_trial = step.series == "trial"
         launcher = runs.rank_launcher
         ranks = None if launcher is None else Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
-        started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
             with self._observing(step, runs, ranks, left) as active:
                 if active.run is not None:
@@ -264,19 +264,19 @@ class ProgramLauncher(Launcher):
             )
             with placement.bind():
                 request_back(2 * runs.peak_bytes)
-            began, inherited, log = time.time(), placement.bind(), ""
+            began, log = time.time(), ""
+            start = Start(command, environment, placement.bind(), folder)
             try:
                 if program.service is None:
                     run_all(program.case.setup, shell, self.stopwatch.limit)
-                    started = self.stopwatch.start_run(command, environment, inherited, folder, number)
-                    with started as active.run:
+                    with self.stopwatch.start_run(start, number) as active.run:
                         sampler.watch(active.run.running.pid, itself=number is not None)
                         yield active
                     measured = active.run.measurement()
                 else:
                     yield active
                     serving = Serving(program.service, shell, self.stopwatch)
-                    measured, log = serving.measure(command, environment, inherited, sampler.watching)
+                    measured, log = serving.measure(start, sampler.watching)
             finally:
                 samples = sampler.finish()
             has_written = _has_written(folder, began)

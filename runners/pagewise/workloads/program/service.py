@@ -6,8 +6,8 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from pagewise.core.record_parts import Failure
 from pagewise.core.signals import exit_text, limit_time, shell_code
 from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
-from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
+from pagewise.session.launch import TIMED_OUT, Measurement, Start, Stopwatch
 from pagewise.session.processes import Running, Shell, descendants, in_session
 
 #: Stands for a free TCP port, another one in each run.
@@ -79,33 +79,28 @@ class Serving:
     stopwatch: Stopwatch
 
     def measure(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        inherited: AbstractContextManager[Any],
-        loaded: Callable[[int], AbstractContextManager[Any]],
+        self, start: Start, loaded: Callable[[int], AbstractContextManager[Any]]
     ) -> tuple[Measurement, str]:
-        """Serves under the settings of `inherited` and measures the load; with the end of the service's log.
+        """Starts the service and measures its load; with the end of the service's log.
 
-        environment: that of the service. `loaded` gets the number of the service's process and is open while
-        the load runs. Raises ServiceError.
+        `loaded` gets the number of the service's process and is open while the load runs. Raises
+        ServiceError.
         """
-        service, command = self.service.on_port(command)
+        service, command = self.service.on_port(start.command)
         reached = read_reached()
         self._log.write_text("", encoding="utf-8")
         try:
             run_all(service.setup, self.shell, self.stopwatch.limit)
             _check_port(service.ready)
             with in_session(
-                command, self._log, environment, self.shell.folder, inherited, end_leftovers=True
+                command, self._log, start.environment, self.shell.folder, start.inherited, end_leftovers=True
             ) as running:
                 self._wait(service.ready, running)
                 run_all(service.fill, self.shell, self.stopwatch.limit)
                 observed = observed_placement(running.pid)
                 with loaded(running.pid):
-                    measured = self.stopwatch.measure(
-                        service.load, self.shell.environment, nullcontext(), self.shell.folder
-                    )
+                    load = Start(service.load, self.shell.environment, folder=self.shell.folder)
+                    measured = self.stopwatch.measure(load)
                 _check_alive(running, "while the load ran")
                 _stop(running)
         except ServiceError as fault:

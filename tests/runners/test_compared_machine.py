@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -157,7 +156,7 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
     log = watching(stage, staged(stage, monkeypatch), watched, {"768": 1.5, "2304": 0.5, "0": 1.5})
     machine = {"prefetchers": DISTANCES, "clocks": BOOST}
     requested = options(rounds=3, threads=(len(CPUS),), results=stage.results, **machine)
-    result = measured(prepare(requested, Console(quiet=True), time.monotonic()))
+    result = measured(prepare(requested, Console(quiet=True)))
     assert contents(files) == before and (root / BOOST_FILE).read_text() == "1\n" and traces(root) == []
     seen = {
         f"prefetchers={prefetchers},clocks=boost={boost}": f"{words} {word}"
@@ -212,7 +211,7 @@ def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
     given = {"baseline": "none", "name": "true", "policies": ("none",), "prefetchers": settings}
     requested = options_of(ProgramOptions, {**given, "results": tmp_path / "results"})
-    result = measured(program_prepare.prepare(requested, [own], Console(quiet=True), time.monotonic()))
+    result = measured(program_prepare.prepare(requested, [own], Console(quiet=True)))
     calls = [line.split()[0] for line in log.read_text().splitlines()]
     if len(settings) == 1:
         # All runs have it, the trial run too, and it is reset once.
@@ -254,7 +253,7 @@ def test_events_are_counted_in_each_setting(stage: Stage, monkeypatch: pytest.Mo
     staged(stage, monkeypatch, papi="on")
     requested = options(rounds=1, results=stage.results, prefetchers=DISTANCES)
     selection = Selection(groups=("tlb",), events="a64fx")
-    result = measured(count(requested, selection, Console(quiet=True), time.monotonic()))
+    result = measured(count(requested, selection, Console(quiet=True)))
     settings = {str(one.run.options) for one in result.records if one.run and one.status == "ok"}
     assert len(settings) == 3
     shown = stage.run("report", "--json", str(stage.result()))

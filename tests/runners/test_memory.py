@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -151,12 +150,12 @@ def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pyt
     monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
     requested = options(modules=small.modules, kernels=("triad",), results=small.results)
     console = Console(record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
-    comparison = prepare(requested, console, time.monotonic())
+    comparison = prepare(requested, console)
     assert comparison.manifest.scaled == ()
     [scaled] = fit(comparison.workload.subjects, options(prepare=PagesToPrepare()), 100 * MIB)[1]
     assert scaled.taken_bytes == 32 * MIB
     monkeypatch.setattr(memory, "available", lambda: 50 * MIB)
-    comparison = prepare(requested, console, time.monotonic())
+    comparison = prepare(requested, console)
     assert [one.taken_bytes for one in comparison.manifest.scaled] == [32 * MIB]
     printed = console.export_text()
     assert "32 MiB" in printed and "64 MiB" in printed

@@ -14,6 +14,7 @@ from click import get_current_context
 from click.core import ParameterSource
 from rich.console import Console
 
+from pagewise.cli import BEGAN
 from pagewise.cli.options import BUDGET, ROUNDS, UNTIL, Command, OptionMaker, option, rare_option
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session, show
@@ -193,6 +194,7 @@ class Measuring(Command):
         if not planning:
             _begin_session(options_of(MachineOptions, parameters).changes)
         prepared = self._prepare({**parameters, "resume": resume}, make_messages())
+        prepared.began = BEGAN
         if not planning:
             return self.publish(prepared, as_json)
         show(plan.view(prepared), as_json)

@@ -36,7 +36,7 @@ from pagewise.stack.files import Watch
 
 @dataclass
 class Session:
-    """A session, prepared and then under way. `began` is the clock's reading when the program started.
+    """A session, prepared and then under way. `began` is when its work started, by the monotonic clock.
 
     `verdicts`: what a terminal shows of the result so far. `is_verbose`: whether each run is printed.
     """
@@ -45,7 +45,7 @@ class Session:
     workload: Workload
     recorder: Recorder
     console: Console
-    began: float
+    began: float = field(default_factory=time.monotonic)
     earlier: Earlier = field(default_factory=Earlier)
     verdicts: Callable[[Result], RenderableType] | None = None
     is_verbose: bool = False

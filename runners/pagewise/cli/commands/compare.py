@@ -7,7 +7,6 @@ from functools import partial
 import rich_click as click
 from rich.console import Console
 
-from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import (
     BASELINE_OPTION,
@@ -107,4 +106,4 @@ def command(parameters: Parameters, console: Console) -> Session:
     from pagewise.workloads.program.command import prepare_command
     from pagewise.workloads.program.workload import ProgramOptions
 
-    return prepare_command(options_of(ProgramOptions, complete(parameters, "none")), console, BEGAN)
+    return prepare_command(options_of(ProgramOptions, complete(parameters, "none")), console)

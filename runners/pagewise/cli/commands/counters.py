@@ -9,7 +9,6 @@ import rich_click as click
 from click.core import ParameterSource
 from rich.console import Console
 
-from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import (
     JUDGED,
@@ -125,8 +124,8 @@ def command(parameters: Parameters, console: Console) -> Session:
         from pagewise.workloads.program.workload import ProgramOptions
 
         of_program = replace(options_of(ProgramOptions, parameters), baseline="none")
-        return program.prepare(*single_program(of_program, console), selection, console, BEGAN)
+        return program.prepare(*single_program(of_program, console), selection, console)
     from pagewise.workloads.kernels.choose import KernelOptions
 
     options = replace(options_of(KernelOptions, parameters), baseline=BASELINE)
-    return prepare(options.with_defaults_of_name("counters"), selection, console, BEGAN)
+    return prepare(options.with_defaults_of_name("counters"), selection, console)

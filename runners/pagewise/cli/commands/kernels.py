@@ -6,7 +6,6 @@ from functools import partial
 
 from rich.console import Console
 
-from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import (
     BASELINE_OPTION,
@@ -79,4 +78,4 @@ def command(parameters: Parameters, console: Console) -> Session:
     from pagewise.workloads.kernels.workload import prepare
 
     options = options_of(KernelOptions, complete(parameters, BASELINE))
-    return prepare(options.with_defaults_of_name(options.environment), console, BEGAN)
+    return prepare(options.with_defaults_of_name(options.environment), console)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import rich_click as click
 from rich.console import Console
 
-from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import Measuring, Parameters, Session, TakesProgram, options_of
 from pagewise.cli.types import Folder, Number
@@ -83,4 +82,4 @@ def command(parameters: Parameters, console: Console) -> Session:
     options = options_of(SimulationOptions, parameters)
     if (options.kernel is None) == (not options.command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    return prepare(options, console, BEGAN)
+    return prepare(options, console)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import rich_click as click
 from rich.console import Console
 
-from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.commands.simulate import BUILD, takes_geometry
 from pagewise.cli.measuring import Measuring, Parameters, Session, TakesProgram, complete, options_of
@@ -82,7 +81,7 @@ def command(parameters: Parameters, console: Console) -> Session:
         raise click.UsageError("Name a program after --.")
     if options.fast and options.geometry != NODE:
         raise click.UsageError("--fast simulates nothing: omit --geometry.")
-    return prepare(options, console, BEGAN)
+    return prepare(options, console)
 
 
 def _measure(located: Session, options: SimulationOptions) -> int:
@@ -96,7 +95,7 @@ def _measure(located: Session, options: SimulationOptions) -> int:
     from pagewise.workloads.simulation import measured
     from pagewise.workloads.simulation.selection import SELECTION, is_selectable, write_selection
 
-    console, folder = make_messages(), located.result.folder
+    console, folder, began = make_messages(), located.result.folder, time.monotonic()
     simulated, listed = listed_origins(located.result)
     selectable = [origin for origin in listed if is_selectable(origin)]
     numbers = measured.worth_measuring(simulated, selectable)
@@ -112,7 +111,8 @@ def _measure(located: Session, options: SimulationOptions) -> int:
     words += ["--until", "5%", "--budget", "5m"]
     words += ["--timeout", f"{options.runs.limit:g}s", "--", *options.command]
     parameters = complete(compare.make_context("compare", words).params, "none")
-    session = prepare_command(options_of(ProgramOptions, parameters), console, time.monotonic())
+    session = prepare_command(options_of(ProgramOptions, parameters), console)
+    session.began = began
     if (code := publish_session(session, as_json=False)) not in (0, 1):
         return code
     (result,) = analyse_result(session.result)

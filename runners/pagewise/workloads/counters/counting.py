@@ -67,7 +67,7 @@ class CountingPlanner(Planner):
         return "configuration" if pages else "group"
 
 
-def prepare(options: KernelOptions, selection: Selection, console: Console, began: float) -> Session:
+def prepare(options: KernelOptions, selection: Selection, console: Console) -> Session:
     """Finds modules, kernels and the events for this machine; nothing is counted or written yet.
 
     Without chosen configurations, those that differ from the baseline in pages and compiler. Raises
@@ -85,9 +85,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     console.print(_plan_text(subjects, options, choice, list(settings)), soft_wrap=True)
     counters = session_part(choice, list(settings), selection)
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.runs.seed, settings))
-    return Session(
-        options, kernels, Recorder(kernels.manifest("counters", counters=counters)), console, began
-    )
+    return Session(options, kernels, Recorder(kernels.manifest("counters", counters=counters)), console)
 
 
 def session_part(choice: EventChoice, groups: Sequence[str], selection: Selection) -> CountersPart:

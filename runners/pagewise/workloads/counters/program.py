@@ -195,9 +195,7 @@ class ProgramCounting(Programs):
         return CountingLauncher(self.program_launcher(scratch), self.groups, self.counter)
 
 
-def prepare(
-    options: ProgramOptions, program: Program, selection: Selection, console: Console, began: float
-) -> Session:
+def prepare(options: ProgramOptions, program: Program, selection: Selection, console: Console) -> Session:
     """Finds what can be counted of the program here; nothing is counted or written yet.
 
     Raises SetupError, SelectionError or FormatError.
@@ -222,7 +220,7 @@ def prepare(
     rounds, number = count_text(options.runs.rounds, "round"), count_text(runs_of_round, "run")
     text = f"{choice.text}\nOf: {program.name}. {rounds} of {number}."
     console.print(text, soft_wrap=True)
-    return Session(options, workload, Recorder(manifest), console, began)
+    return Session(options, workload, Recorder(manifest), console)
 
 
 def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, EventChoice]:

@@ -138,14 +138,14 @@ class Kernels(WithoutTrials):
         )
 
 
-def prepare(options: KernelOptions, console: Console, began: float) -> Session:
+def prepare(options: KernelOptions, console: Console) -> Session:
     """Prepares a comparison; nothing is measured or written yet.
 
     Raises SetupError, SelectionError or FormatError.
     """
     kernels = arrange(options, console)
     console.print(plan_text(kernels.catalog, kernels.subjects, options), soft_wrap=True)
-    return Session(options, kernels, Recorder(kernels.manifest("kernels")), console, began)
+    return Session(options, kernels, Recorder(kernels.manifest("kernels")), console)
 
 
 def arrange(options: KernelOptions, console: Console) -> Kernels:

@@ -40,7 +40,7 @@ from pagewise.workloads.program.suite import (
 from pagewise.workloads.program.workload import ProgramOptions
 
 
-def prepare_command(options: ProgramOptions, console: Console, began: float) -> Session:
+def prepare_command(options: ProgramOptions, console: Console) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
     codes, builds = _codes(options), parse_builds(options.builds)
     if len(codes) < 2 and not builds and not any(code.part.relative_to for code in codes):
@@ -48,7 +48,7 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     else:
         programs = _builds_of(options, codes, builds, console)
     name = programs[0].name if len(codes) < 2 else "suites"
-    return prepare(_complete(options, name, codes), programs, console, began)
+    return prepare(_complete(options, name, codes), programs, console)
 
 
 def _codes(options: ProgramOptions) -> list[SuiteCode]:

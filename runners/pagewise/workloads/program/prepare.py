@@ -45,11 +45,11 @@ _METRICS = (
 )
 
 
-def prepare(options: ProgramOptions, programs: Sequence[Program], console: Console, began: float) -> Session:
+def prepare(options: ProgramOptions, programs: Sequence[Program], console: Console) -> Session:
     """Prepares a comparison; nothing is run or written yet. Raises SetupError or SelectionError."""
     workload, manifest = arrange(options, programs, "programs", console)
     console.print(_plan_text(workload), soft_wrap=True)
-    return Session(options, workload, Recorder(manifest), console, began)
+    return Session(options, workload, Recorder(manifest), console)
 
 
 def arrange(

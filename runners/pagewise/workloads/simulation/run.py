@@ -236,7 +236,7 @@ class Simulation(WithoutTrials):
         return Needs()
 
 
-def prepare(options: SimulationOptions, console: Console, began: float) -> Session:
+def prepare(options: SimulationOptions, console: Console) -> Session:
     """Finds or builds the program, the simulator and the emulator; nothing is run or written yet.
 
     Raises SetupError, SelectionError, FormatError, RefusedError.
@@ -274,7 +274,7 @@ def prepare(options: SimulationOptions, console: Console, began: float) -> Sessi
     )
     planner = SimulationPlanner(subject)
     workload = Simulation(options, target, [subject], places, planner, MachineSettings())
-    return Session(options, workload, Recorder(manifest), console, began)
+    return Session(options, workload, Recorder(manifest), console)
 
 
 def _pages(policy: str, origins: bool) -> str:

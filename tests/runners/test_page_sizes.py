@@ -193,7 +193,7 @@ def test_memory_of_a_kernel_with_base_pages_of_64_kib():
     # With base pages of 4 KiB, the same addresses are not those of .bss.
     small = parse(text.replace("KernelPageSize: 64 kB", "KernelPageSize: 4 kB"))
     assert "bss" not in {kind for _, kind in kinds(small, lambda name: (0x2A000, 0x10020000))}
-    assert Mapped(0, 700 * MIB, "rw-p", 0, "", {"Rss": 700 * MIB}).eligible(512 * MIB) == 512 * MIB
+    assert Mapped(0, 700 * MIB, "rw-p", 0, "", {"Rss": 700 * MIB}).usage(512 * MIB).eligible == 512 * MIB
 
 
 @pytest.mark.parametrize(("order", "left"), [(9, 16), (13, 1)])

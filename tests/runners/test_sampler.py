@@ -124,7 +124,7 @@ def test_sums_of_a_process_match_its_mappings():
 @pytest.mark.parametrize("resident", [0, 4 * MIB])
 def test_a_mapping_without_pss_counts_whole(resident: int):
     mapped = Mapped(0, 4 * MIB, "rw-p", 0, "", {"Rss": resident})
-    assert (mapped.resident, mapped.eligible(HUGE)) == (resident, resident)
+    assert (mapped.usage(HUGE).resident, mapped.usage(HUGE).eligible) == (resident, resident)
 
 
 @pytest.mark.parametrize(("name", "is_sampled"), [(SCRIPT, False), ("own.sh", True)])

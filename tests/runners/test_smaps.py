@@ -47,8 +47,8 @@ def test_static_arrays_are_located_by_the_program_file_or_follow_its_data():
         parse(text("static")), lambda name: (0x3000, 0x3000 + 51 * MIB) if name == PROGRAM else (0, 0)
     )
     zeroed = [mapping for mapping, kind in mappings if kind == "bss"]
-    assert sum(mapping.resident for mapping in zeroed) == pytest.approx(48 * MIB, rel=0.01)
-    assert max(mapping.eligible(HUGE) for mapping in zeroed) >= 44 * MIB
+    assert sum(mapping.usage(HUGE).resident for mapping in zeroed) == pytest.approx(48 * MIB, rel=0.01)
+    assert max(mapping.usage(HUGE).eligible for mapping in zeroed) >= 44 * MIB
     # Without the file, they follow its data.
     usage = by_kind(parse(text("static")), HUGE, lambda name: None)
     assert usage["bss"].resident == pytest.approx(48 * MIB, rel=0.01)
@@ -109,13 +109,13 @@ def test_moved_machine_code_is_anonymous_and_executable():
 
 
 def test_eligible_bytes():
-    assert mapped(0, 4 * HUGE, 4 * HUGE).eligible(HUGE) == 4 * HUGE
+    assert mapped(0, 4 * HUGE, 4 * HUGE).usage(HUGE).eligible == 4 * HUGE
     # Shifted by 4 KiB: the first and the last huge page are incomplete.
-    assert mapped(4096, 4 * HUGE + 4096, 4 * HUGE).eligible(HUGE) == 3 * HUGE
-    assert mapped(4096, HUGE, HUGE - 4096).eligible(HUGE) == 0
+    assert mapped(4096, 4 * HUGE + 4096, 4 * HUGE).usage(HUGE).eligible == 3 * HUGE
+    assert mapped(4096, HUGE, HUGE - 4096).usage(HUGE).eligible == 0
     # Partly touched: bytes that can be outside complete huge pages do not count against the policy.
-    assert mapped(4096, 4 * HUGE + 4096, HUGE).eligible(HUGE) == 0
-    assert mapped(4096, 4 * HUGE + 4096, HUGE, huge=HUGE).eligible(HUGE) == HUGE
+    assert mapped(4096, 4 * HUGE + 4096, HUGE).usage(HUGE).eligible == 0
+    assert mapped(4096, 4 * HUGE + 4096, HUGE, huge=HUGE).usage(HUGE).eligible == HUGE
 
 
 def test_this_process_is_read():

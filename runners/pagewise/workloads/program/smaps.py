@@ -19,7 +19,6 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _TRANSPARENT = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")
-_POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/dev/hugepages/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
 _OF_POOL = "/anon_hugepage"
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
@@ -42,62 +41,33 @@ class Mapped:
     sizes: Mapping[str, int]
     flags: tuple[str, ...] = ()
 
-    @property
-    def resident(self) -> int:
-        """Bytes that are in memory. Rss and Pss do not contain those of a hugetlb pool."""
-        return self.sizes.get("Pss", self.sizes["Rss"]) + self.pool
-
-    @property
-    def huge(self) -> int:
-        """Bytes on pages of PMD size, or of a hugetlb pool."""
-        return round(self._transparent * self._share) + self.pool
-
-    @property
-    def pool(self) -> int:
-        """Bytes on pages of a hugetlb pool."""
-        return sum(self.sizes.get(name, 0) for name in _POOL)
-
-    @property
-    def unasked(self) -> int:
-        """Bytes on transparent huge pages that nobody asked for by MADV_HUGEPAGE."""
-        return 0 if "hg" in self.flags else round(self._transparent * self._share)
-
-    @property
-    def shared_pool(self) -> int:
-        """Bytes on pages of a hugetlb pool that other processes have, too: each of them counts all."""
-        return self.sizes.get("Shared_Hugetlb", 0)
-
-    @property
-    def _transparent(self) -> int:
-        return sum(self.sizes.get(name, 0) for name in _TRANSPARENT)
-
-    @property
-    def _share(self) -> float:
-        """The share of this process in the pages that it has."""
-        resident = self.sizes["Rss"]
-        return self.sizes.get("Pss", resident) / resident if resident else 1.0
-
     def usage(self, page: int) -> Usage:
-        """Its bytes. page: the page size asked for."""
-        return Usage(self.resident, self.huge, self.eligible(page), self.unasked, self.pool, self.shared_pool)
+        """Its bytes. page: the page size asked for.
 
-    def eligible(self, page: int) -> int:
-        """Bytes that could be on pages of this size.
-
-        Those in memory, minus what may be before the first and after the last aligned address.
+        Rss and Pss do not contain pages of a hugetlb pool. Bytes that could be on pages of this size are
+        those in memory, minus what may be before the first and after the last aligned address.
         """
+        resident, shared_pool = self.sizes["Rss"], self.sizes.get("Shared_Hugetlb", 0)
+        own = self.sizes.get("Pss", resident)
+        # The share of this process in the pages that it has.
+        share = own / resident if resident else 1.0
+        transparent = sum(self.sizes.get(name, 0) for name in _TRANSPARENT)
+        pool = shared_pool + self.sizes.get("Private_Hugetlb", 0)
         room = max(0, (self.end & -page) - ((self.start + page - 1) & -page))
-        outside, pool = self.end - self.start - room, self.pool
-        eligible = max(self._transparent + pool, min(self.sizes["Rss"] + pool - outside, room), 0)
-        return round(eligible * self._share)
+        outside = self.end - self.start - room
+        eligible = max(transparent + pool, min(resident + pool - outside, room), 0)
+        huge = round(transparent * share)
+        unasked = 0 if "hg" in self.flags else huge
+        return Usage(own + pool, huge + pool, round(eligible * share), unasked, pool, shared_pool)
 
 
 @dataclass(frozen=True)
 class Usage:
     """Bytes of a kind of memory: in memory, on huge pages, and those that could be on such pages.
 
-    unasked: on transparent huge pages without advice. pool: of those on huge pages, those of a hugetlb pool.
-    shared_pool: of these, what other processes have, too.
+    huge: on pages of PMD size, or of a hugetlb pool. unasked: on transparent huge pages that nobody asked for
+    by MADV_HUGEPAGE. pool: of those on huge pages, those of a hugetlb pool. shared_pool: of these, what other
+    processes have, too: each of them counts all.
     """
 
     resident: int = 0
@@ -173,8 +143,7 @@ def parse_rollup(text: str) -> Usage | None:
     sizes = {line[6]: int(line[7]) * 1024 for line in _LINE.finditer(text) if line[6] is not None}
     if "Rss" not in sizes:
         return None
-    whole = Mapped(0, 0, "", 0, "", sizes)
-    return Usage(whole.resident, whole.huge, 0, pool=whole.pool, shared_pool=whole.shared_pool)
+    return replace(Mapped(0, 0, "", 0, "", sizes).usage(1), eligible=0, unasked=0)
 
 
 def by_kind(mappings: Iterable[Mapped], page: int, zeroed: Zeroed | None = None) -> dict[str, Usage]:

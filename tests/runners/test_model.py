@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.structure import from_data
+from pagewise.core.structure import from_data, to_data
 from pagewise.core.text import choose_of, nearest
 from pagewise.workloads.simulation.geometry import (
     FOLDER,
@@ -30,7 +30,7 @@ EXTENT = 2 << 20
 def test_a_geometry_is_valid_sourced_and_read_by_the_model(name: str, replay: Path, tmp_path: Path) -> None:
     geometry = find_geometry(name)
     assert geometry.name == name
-    assert from_data(Geometry, geometry.data) == geometry
+    assert from_data(Geometry, to_data(geometry)) == geometry
     assert counts(replay, geometry.lines(), "r 0 8\n", tmp_path)["L1D_TLB_REFILL"] == 1
 
 
@@ -91,7 +91,7 @@ class Naive:
     """The same machine by the shortest code: lists in the order of last use or arrival."""
 
     def __init__(self, geometry: Geometry, huge: set[int]) -> None:
-        self.data, self.huge = geometry.data, huge
+        self.data, self.huge = to_data(geometry), huge
         self.tlbs = [(tlb, {}) for tlb in self.data["tlbs"]]
         self.caches = [(cache, {}) for cache in self.data["caches"]]
         self.dirty: list[set[int]] = [set() for _ in self.caches]

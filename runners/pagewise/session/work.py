@@ -27,11 +27,6 @@ class _Runs:
     any: frozenset[str]
     exit_codes: frozenset[int]
 
-    @property
-    def repeats(self) -> bool:
-        """Whether all runs printed the same."""
-        return self.common == self.any
-
     def with_run(self, lines: frozenset[str], exit_code: int) -> _Runs:
         return _Runs(self.number + 1, self.common & lines, self.any | lines, self.exit_codes | {exit_code})
 
@@ -62,7 +57,8 @@ class Work:
             if module == reference or expected is None or runs is None:
                 continue
             difference = WorkDifference(module, cell.placement, cell.options)
-            if expected.number >= _FEWEST_RUNS and (expected.repeats or runs.number >= _FEWEST_RUNS):
+            repeats = expected.common == expected.any
+            if expected.number >= _FEWEST_RUNS and (repeats or runs.number >= _FEWEST_RUNS):
                 missing, added = expected.common - runs.any, runs.common - expected.any
                 difference = replace(difference, missing=_log_lines(missing), added=_log_lines(added))
             if expected.exit_codes.isdisjoint(runs.exit_codes):

@@ -329,7 +329,8 @@ def counter_findings(host: Host, environment: str, modules: Path | None) -> Iter
 def simulation_findings() -> Iterator[Finding]:
     """Whether `pagewise simulate` can trace programs here: QEMU for each machine, and its plug-in."""
     for machine in MACHINES:
-        yield _attempt(f"{machine} programs", _tracer_text, machine)
+        text = f"{machine} programs"
+        yield _attempt(text, lambda machine: f"can be traced by {find_tracer(machine).name}", machine)
     build = TracedBuild.of_checkout(project_root(), "gcc")
     if build.plugin.is_file():
         yield good("plug-in", str(build.plugin))
@@ -338,7 +339,3 @@ def simulation_findings() -> Iterator[Finding]:
     else:
         remedy = "run pagewise from a checkout, or name a build: pagewise simulate --build DIR"
         yield note("plug-in", f"there is no checkout in {build.root} to build it from", remedy)
-
-
-def _tracer_text(machine: str) -> str:
-    return f"can be traced by {find_tracer(machine).name}"

@@ -87,14 +87,11 @@ class Kernels(WithoutTrials):
         )
 
     def _room(self) -> Room:
-        """The memory that is free now: half of it, and all pages of the pools."""
+        """The memory that is free now: half of it, and all pages of the pools that runs use."""
         memory = room_for(self.placements)
-        return Room(None if memory is None else memory // 2, self._free_pools())
-
-    def _free_pools(self) -> dict[int, int]:
-        """By page size, the free bytes of the pools that runs use."""
         pools = {size: pools_used(self.placements, size) for size in self._pool_pages()}
-        return {size: size * sum(pool.free() for pool in of_size) for size, of_size in pools.items()}
+        free = {size: size * sum(pool.free() for pool in of_size) for size, of_size in pools.items()}
+        return Room(None if memory is None else memory // 2, free)
 
     def needs(self) -> Needs:
         """Huge pages for the working sets."""

@@ -173,11 +173,6 @@ class AppliedPolicy:
         return replace(self, launcher=replace(self.launcher, assumed=assumed)).unavailable
 
     @property
-    def is_too_small(self) -> bool:
-        """Whether the program's machine code or static data, which it is for, is smaller than a huge page."""
-        return _too_small(self.answer, self.binary) is not None
-
-    @property
     def switched_size(self) -> int | None:
         """The size of transparent huge pages to switch on for its runs alone."""
         sizes = (part.size_bytes for part in self.answer.parts if part.source == "thp" and part.size_bytes)
@@ -215,7 +210,8 @@ def default_policies(baseline: AppliedPolicy, *, starts_others: bool) -> Sequenc
     """
     if starts_others:
         return DEFAULT
-    names = [name for name in DEFAULT if not replace(baseline, name=name).is_too_small]
+    every = (replace(baseline, name=name) for name in DEFAULT)
+    names = [each.name for each in every if _too_small(each.answer, each.binary) is None]
     settings, outside = baseline.answer.settings, replace(baseline, name="collapse")
     is_reached = settings.preloads or not settings.is_advised
     return names if is_reached or outside.unavailable is not None else [*names, outside.name]

@@ -237,7 +237,7 @@ def _program(
         environment=environment,
         folder=None if is_fresh else Path.cwd(),
         case=part,
-        inputs=tuple(map(checked_input, code.inputs)),
+        inputs=tuple(checked_input(code.file.parent / name) for name in code.part.inputs),
         metrics=distinct([*map(parse_metric, options.checked.metrics), *code.metrics]),
         checks=(*map(parse_check, options.checked.checks), *code.checks),
         service=service,

@@ -168,11 +168,6 @@ class SuiteCode:
         return from_data(SuiteFile, _fill(to_data(self.part), {"bin": str(folder)}))
 
     @property
-    def inputs(self) -> tuple[Path, ...]:
-        """The files and folders that each run gets."""
-        return tuple(self.file.parent / name for name in self.part.inputs)
-
-    @property
     def is_known(self) -> bool:
         """Whether it is one of envs/suites, not a file of the user."""
         return self.option.startswith("--suite")

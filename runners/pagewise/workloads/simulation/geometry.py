@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pagewise.core.errors import SelectionError
 from pagewise.core.fields import SomeText
 from pagewise.core.reading import read_document
-from pagewise.core.structure import Form, Limits, to_data
+from pagewise.core.structure import Form, Limits
 from pagewise.core.text import choose_of
 
 FOLDER = Path(__file__).parent / "geometries"
@@ -181,12 +181,6 @@ class Geometry:
                 yield f"caches.{i}", f"{cache.bytes} bytes are not a multiple of ways x line"
             elif cache.index_hash and not _is_power_of_two(cache.bytes // way):
                 yield f"caches.{i}", "a hash needs a power of two of sets"
-
-    @property
-    def data(self) -> dict[str, object]:
-        """Its content, for JSON."""
-        content: dict[str, object] = to_data(self)
-        return content
 
     @property
     def entry_bytes(self) -> int:

@@ -15,7 +15,7 @@ from rich.console import Console
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.files import make_private, user_folder, write_inside
 from pagewise.core.reading import parse_json
-from pagewise.core.structure import from_data
+from pagewise.core.structure import from_data, to_data
 from pagewise.core.text import identifier
 from pagewise.machine import memory
 from pagewise.machine.host import read_host
@@ -85,7 +85,7 @@ def node_geometry(tlb: Path | None, costs: Path, console: Console) -> Geometry:
     levels = [sum(tlb.pages == pages for tlb in geometry.tlbs) for pages in ("base", "huge")]
     if geometry.entry_bytes == geometry.pages.base and len(set(levels)) > 1:
         console.print(_UNCERTAIN.format(*levels), soft_wrap=True)
-    write_inside(file.parent, file.name, yaml.safe_dump(geometry.data, sort_keys=False))
+    write_inside(file.parent, file.name, yaml.safe_dump(to_data(geometry), sort_keys=False))
     return geometry
 
 

@@ -24,6 +24,7 @@ from pagewise.core.reading import read_end
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
+from pagewise.core.structure import to_data
 from pagewise.core.text import choose_of, identifier
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
@@ -265,7 +266,7 @@ def prepare(options: SimulationOptions, console: Console) -> Session:
         tree=target.program.file.parent,
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
         simulation=SimulationPart(
-            None if simulator is None else simulator.geometry.data,
+            None if simulator is None else to_data(simulator.geometry),
             None if simulator is None else simulator.tracer.name,
             options.functions,
             target.given.to_dict(),

@@ -104,8 +104,7 @@ def freezing(root: Path = Path("/")) -> Iterator[Freezer | None]:
         with suppress(OSError):
             if not (root / "proc" / old.name.split("-")[1]).exists():
                 old.rmdir()
-    freezer: Freezer | None = Freezer(own / f"{_FROZEN_GROUP}{os.getpid()}-{next(_numbers)}")
-    assert freezer is not None
+    freezer = Freezer(own / f"{_FROZEN_GROUP}{os.getpid()}-{next(_numbers)}")
     try:
         freezer.folder.mkdir()
     except OSError:

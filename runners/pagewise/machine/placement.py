@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import compress, product
 from pathlib import Path
 
 from pagewise.core.errors import SelectionError
@@ -217,11 +217,7 @@ def placements(where: Where = NOWHERE, machine: AvailableMachine | None = None) 
         placed = _with_memory(_with_cpus(threads, ranks, cpus, bind, machine), bind.memory, machine)
         labels = (f"ranks:{ranks}", f"threads:{threads}", f"cpus:{cpus}", bind.text or _ORDERS[0])
         # A name has the parts in which placements differ.
-        named = [
-            label
-            for label, is_named in zip(labels, (differs[1], differs[0], *differs[2:]), strict=True)
-            if is_named
-        ]
+        named = compress(labels, (differs[1], differs[0], *differs[2:]))
         placed = replace(placed, name="-".join(named) or placed.name)
         # Which rank has which of the CPUs makes no difference.
         key = frozenset(placed.cpus_by_rank) if placed.ranks else placed.cpus, placed.memory.reported

@@ -71,15 +71,8 @@ class Work:
 
 def _lines(output: str) -> Iterable[str]:
     """The first lines, without what is measured."""
-    at = 0
-    for _ in range(MOST_LINES):
-        end = output.find("\n", at)
-        line = output[at : end if end >= 0 else None].strip()
-        if line:
-            yield _MEASURED.sub("~", line[:_LONGEST_LINE])
-        if end < 0:
-            return
-        at = end + 1
+    lines = (line.strip() for line in output.split("\n", MOST_LINES)[:MOST_LINES])
+    return (_MEASURED.sub("~", line[:_LONGEST_LINE]) for line in lines if line)
 
 
 def _log_lines(lines: frozenset[str]) -> tuple[str, ...]:

@@ -208,11 +208,7 @@ def _of_ranks(record: Record, ranks: Ranks) -> Record:
 def _pages_of(pages: PageUse, rank: int, number: int) -> PageUse:
     """The pages of a rank: of several, its arrays have its number at the end of their names."""
     own = tuple(array for array in pages.arrays if number == 1 or array.name.endswith(f".{rank}"))
-    huge, every = (
-        (sum(sizes) for sizes in zip(*((array.huge_bytes, array.bytes) for array in own), strict=True))
-        if own
-        else (0, 0)
-    )
+    huge, every = sum(array.huge_bytes for array in own), sum(array.bytes for array in own)
     return replace(
         pages,
         page_size_observed_bytes=min((array.page_size_observed_bytes for array in own), default=0),

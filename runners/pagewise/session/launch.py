@@ -199,14 +199,8 @@ class Stopwatch:
         if number is None:
             exported, given = self.scratch / "hyperfine.json", NOTHING
             exported.unlink(missing_ok=True)
-            arguments = [
-                *self._wrap(start.environment),
-                self.hyperfine,
-                *_OPTIONS,
-                "--export-json",
-                str(exported),
-            ]
-            arguments.append(self._as_text(start.command))
+            timer = [self.hyperfine, *_OPTIONS, "--export-json", str(exported)]
+            arguments = [*self._wrap(start.environment), *timer, self._as_text(start.command)]
         started, reached = datetime.now(timezone.utc), read_reached()
         inherits: list[ProcessPlacement] = []
         with (

@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pagewise.session.launch import SCRIPT
-from pagewise.session.processes import descendants
+from pagewise.session.processes import descendants, open_files
 from pagewise.session.ranks import WRAPPER, Ranks
 from pagewise.workloads.program.smaps import (
     Account,
@@ -196,7 +196,7 @@ class Sampler(threading.Thread):
             if not self._is_launcher(pid, image):
                 if self._identify:
                     self._samples.queued |= _queue_seconds(pid)
-                    for pipe in _pipes(pid):
+                    for pipe in (name for name in open_files(pid) if name.startswith("pipe:")):
                         self._samples.pipes.setdefault(pipe, set()).add(pid)
                 yield pid, image
 
@@ -271,15 +271,6 @@ def _queue_seconds(pid: int) -> dict[str, float]:
         return {}
     fields = {thread: _text(pid, f"task/{thread}/schedstat").split() for thread in threads}
     return {thread: 1e-9 * int(of_thread[1]) for thread, of_thread in fields.items() if of_thread}
-
-
-def _pipes(pid: int) -> set[str]:
-    """The pipes that a process has open."""
-    links = set()
-    with suppress(OSError):
-        for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
-            links.add(os.readlink(f"/proc/{pid}/fd/{name}"))  # noqa: PTH115
-    return {link for link in links if link.startswith("pipe:")}
 
 
 def _image(pid: int) -> str:

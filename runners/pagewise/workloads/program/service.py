@@ -18,7 +18,7 @@ from pagewise.core.signals import exit_text, limit_time, shell_code
 from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Start, Stopwatch
-from pagewise.session.processes import Running, Shell, descendants, in_session
+from pagewise.session.processes import Running, Shell, descendants, in_session, open_files
 
 #: Stands for a free TCP port, another one in each run.
 PORT = "{port}"
@@ -216,15 +216,8 @@ def _free_port() -> int:
 
 def _sockets_of(pids: Iterable[int]) -> set[str]:
     """The inodes of the sockets that these processes have open."""
-    inodes = set()
-    for pid in pids:
-        with suppress(OSError):
-            for file in Path(f"/proc/{pid}/fd").iterdir():
-                with suppress(OSError):
-                    name = str(file.readlink())
-                    if name.startswith("socket:["):
-                        inodes.add(name[8:-1])
-    return inodes
+    names = (name for pid in pids for name in open_files(pid))
+    return {name[8:-1] for name in names if name.startswith("socket:[")}
 
 
 def _tcp_ports(inodes: set[str] | None) -> set[int]:

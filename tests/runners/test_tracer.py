@@ -91,6 +91,14 @@ def test_a_run_that_takes_too_long_is_ended(build: Path, tmp_path: Path) -> None
     assert "--timeout" in refused.value.remedy
 
 
+@pytest.mark.parametrize("script", ["exec sleep 60", "trap 'exit 0' TERM; sleep 60 & wait"])
+def test_a_native_run_that_takes_too_long_names_the_option(tmp_path: Path, script: str) -> None:
+    program = tracer.TracedProgram(write_script(tmp_path / "slow", f"#!/bin/sh\n{script}\n"), "x86_64", False)
+    with pytest.raises(RefusedError) as refused:
+        tracer.native_seconds(tracer.ProgramRun(program, (), tmp_path, limit=0.2))
+    assert "--timeout" in refused.value.remedy
+
+
 def fake_qemu(folder: Path, version: str, help_text: str) -> Path:
     script = f'case $1 in --version) echo "qemu-x86_64 version {version}";; *) echo "{help_text}";; esac'
     return write_script(folder / "qemu-x86_64", f"#!/bin/sh\n{script}\n")

@@ -189,21 +189,8 @@ def trace(
     root = _LIBRARIES.get(tracer.machine)
     if root is not None and root.is_dir() and os.uname().machine != tracer.machine:
         variables.setdefault("QEMU_LD_PREFIX", str(root))
-    output = scratch / OUTPUT
     within = refused_to_programs() if without_thp else contextlib.nullcontext()
-    with in_session(
-        command, output, variables, run.folder or scratch, within, end_leftovers=True, given=run.given
-    ) as running:
-        running.wait(run.limit)
-    if running.is_ended_by_us:
-        raise RefusedError(
-            f"the traced program was ended after {run.limit:g} s",
-            where=program.file,
-            remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
-        )
-    if running.process.returncode != 0:
-        text = read_end(output, LONGEST_OUTPUT)
-        raise _failure(running.process.returncode, text, program)
+    _run(run, command, scratch / OUTPUT, variables, within)
     simulated = _read(out, program)
     if preload is not None:
         reported: Any = simulated["origins"]
@@ -214,23 +201,36 @@ def trace(
 def native_seconds(run: ProgramRun) -> tuple[float, float]:
     """Wall and CPU time in seconds of a run on base pages, without the emulator. Raises RefusedError."""
     before = os.times()
-    variables, output = {**_VARIABLES, **run.environment}, run.scratch / NATIVE_OUTPUT
     # Absolute: a file in the working folder may have the name of another program on PATH.
-    with in_session(
-        [str(run.program.file.absolute()), *run.arguments],
-        output,
-        variables,
-        run.folder or run.scratch,
-        refused_to_programs(),
-        end_leftovers=True,
-        given=run.given,
-    ) as running:
-        running.wait(run.limit)
-    if running.is_ended_by_us or running.process.returncode != 0:
-        raise _failure(running.process.returncode or 0, read_end(output, LONGEST_OUTPUT), run.program)
+    command, variables = [str(run.program.file.absolute()), *run.arguments], {**_VARIABLES, **run.environment}
+    wall = _run(run, command, run.scratch / NATIVE_OUTPUT, variables, refused_to_programs())
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
-    return running.elapsed, used
+    return wall, used
+
+
+def _run(
+    run: ProgramRun,
+    command: Sequence[str],
+    output: Path,
+    environment: Mapping[str, str],
+    within: contextlib.AbstractContextManager[None],
+) -> float:
+    """Its wall time in seconds. Raises RefusedError, PagesUnavailableError for a run that failed."""
+    folder = run.folder or run.scratch
+    with in_session(
+        command, output, environment, folder, within, end_leftovers=True, given=run.given
+    ) as running:
+        running.wait(run.limit)
+    if running.is_ended_by_us:
+        raise RefusedError(
+            f"the program was ended after {run.limit:g} s",
+            where=run.program.file,
+            remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
+        )
+    if running.process.returncode != 0:
+        raise _failure(running.process.returncode, read_end(output, LONGEST_OUTPUT), run.program)
+    return running.elapsed
 
 
 def _takes_library(program: TracedProgram) -> bool:

@@ -83,27 +83,21 @@ def varies(machine: Collection[str], text: str, *, variables: bool = False) -> O
             elif name in _MACHINE or _VARIABLE.fullmatch(each):
                 known = ", ".join((*machine, *(["a variable of the environment"] if variables else [])))
                 raise click.BadParameter(
-                    f"{each!r}: write NAME=VALUES, with an option of kernels or one of {known}.",
-                    context,
-                    parameter,
+                    f"{each!r}: write NAME=VALUES, with an option of kernels or one of {known}."
                 )
             else:
                 of_kernels.append(each)
         if len(dict(of_variables)) < len(of_variables) or any(len(each) < 2 for _, each in of_variables):
-            raise click.BadParameter(
-                "each variable is given once, with two values or more: NAME=a,b,c.", context, parameter
-            )
+            raise click.BadParameter("each variable is given once, with two values or more: NAME=a,b,c.")
         states = split_commas(of_machine.get("node-state", ()))
         if not set(states) <= set(STATES) or len(set(states)) < len(states):
             raise click.BadParameter(
-                f"{', '.join(states)} are not different states of the node: choose from {', '.join(STATES)}.",
-                context,
-                parameter,
+                f"{', '.join(states)} are not different states of the node: choose from {', '.join(STATES)}."
             )
         context.params |= {"varied": tuple(of_kernels), "settings": dict(of_variables)}
         context.params["node_states"] = states
         for name in ("prefetchers", "clocks"):
-            context.params[name] = several(context, parameter, of_machine.get(name, ()))
+            context.params[name] = several(of_machine.get(name, ()))
 
     return option("--vary", text, multiple=True, metavar="NAME=VALUES", callback=read, expose_value=False)
 

@@ -115,16 +115,14 @@ def split(context: click.Context, parameter: click.Parameter, texts: Sequence[st
     return split_commas(texts)
 
 
-def several(
-    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
-) -> tuple[tuple[str, ...], ...]:
+def several(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The settings, one per option or per combination of values as in a=1/2, each of its parts.
 
     Raises BadParameter for an empty one.
     """
     settings = [split_commas([text]) for text in texts]
     if not all(settings):
-        raise click.BadParameter("a setting is empty.", context, parameter)
+        raise click.BadParameter("a setting is empty.")
     return tuple(setting for parts in settings for setting in product(*map(_choices, parts)))
 
 

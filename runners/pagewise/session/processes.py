@@ -123,9 +123,9 @@ def in_session(
     """A program that runs, at the longest until the block is left; then what is left of its group is ended.
 
     It runs in a separate session: Ctrl-C at the terminal reaches only us, and we end the group. It is started
-    `within` a context, whose settings it inherits. Its input is the file `given`, and its output goes to the
-    file `said`. Processes that left its group are reported in `left`, and ended with `end_leftovers`, or when
-    the run itself was ended by us. Raises OSError.
+    `within` a context, whose settings it inherits. Its input is the file `given`, its output goes to the file
+    `output_file`. Processes that left its group are reported in `left`, and ended with `end_leftovers`, or
+    when the run itself was ended by us. Raises OSError.
     """
     running: Running | None = None
     with _subreaper():

@@ -82,30 +82,23 @@ class ProgressReporter:
         self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) + len(steps))
 
     def begin(self, step: Step) -> None:
-        """A step starts."""
-        stage = "sweeps" if step.series == "sweep" else f"round {step.round}"
-        if step.series != "sweep":
-            stage += f", {self._why}" if self._why else f"/{self._rounds}"
-        remaining = self._remaining(step)
+        """A step starts. The time left of further rounds is their limit, because their number is unknown."""
+        now, is_further = time.monotonic(), bool(self._why) and step.series != "sweep"
+        left = self.expect(self._steps)
+        remaining = "" if left is None else f"about {clock_text(left)} left"
+        stage = f"round {step.round}/{self._rounds}"
+        if step.series == "sweep":
+            stage = "sweeps"
+        elif is_further:
+            stage = f"round {step.round}, {self._why}"
+            remaining = f"at most {clock_text(max(0.0, self._deadline - now))} left"
         if self._console.is_terminal:
             self._bar.update(self._task, stage=stage, left=remaining, message=_run_text(step), refresh=True)
-        elif stage != self._stage and not (
-            self._why and step.series != "sweep" and self._since_line() < _BETWEEN_LINES
-        ):
-            self._printed = time.monotonic()
-            passed = clock_text(self._printed - self._started)
+        elif stage != self._stage and not (is_further and now - self._printed < _BETWEEN_LINES):
+            self._printed = now
+            passed = clock_text(now - self._started)
             self._console.print(f"{stage}: {passed} passed" + (f", {remaining}" if remaining else ""))
         self._stage = stage
-
-    def _since_line(self) -> float:
-        return time.monotonic() - self._printed
-
-    def _remaining(self, step: Step) -> str:
-        """The time left: of further rounds the limit, because their number is unknown."""
-        if self._why and step.series != "sweep":
-            return f"at most {clock_text(max(0.0, self._deadline - time.monotonic()))} left"
-        left = self.expect(self._steps)
-        return "" if left is None else f"about {clock_text(left)} left"
 
     def end(self, step: Step, seconds: float) -> None:
         """A step is over, after so many seconds."""

@@ -1,4 +1,4 @@
-"""MemoryPolicy policies of NUMA nodes: parsed from options, set, and read back."""
+"""Memory policies of NUMA nodes: parsed from options, set, and read back."""
 
 from __future__ import annotations
 

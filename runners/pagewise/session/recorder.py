@@ -115,7 +115,7 @@ class Recorder:
     def resume(self, folder: Path) -> Earlier:
         """Takes over an interrupted session; returns what it measured in complete rounds.
 
-        The runs of an unfinished round, which is repeated, no longer count. Raises as `continued` does.
+        The runs of an unfinished round, which is repeated, no longer count. Raises as read_interrupted does.
         """
         self.folder = folder
         self.manifest, earlier = read_interrupted(folder, self.manifest)

@@ -24,7 +24,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Product:
-    """A file to compile. what: its name in errors. kind: the name of its folder. suffix: of its name.
+    """A file to compile. message: its name in errors. kind: the name of its folder. suffix: of its name.
 
     options: the compiler's before the source. libraries: those after the source.
     """
@@ -79,9 +79,7 @@ def compile_code(source: Path, product: Product, compiler: Sequence[str]) -> Pat
     return made
 
 
-def _folder(
-    kind: str,
-) -> Path:
+def _folder(kind: str) -> Path:
     """The first private folder: in the checkout's state, in the user's cache, or one for this process.
 
     Folders are omitted whose files cannot be preloaded. Raises OSError.

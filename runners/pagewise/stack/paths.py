@@ -52,7 +52,7 @@ def project_root() -> Path:
 
 
 def needed_checkout(message: str) -> Path:
-    """The checkout. Raises SetupError: `what` needs one."""
+    """The checkout. Raises SetupError: what the message names needs one."""
     root = checkout()
     if root is None:
         raise SetupError(
@@ -171,10 +171,7 @@ def spack_tree() -> Path:
     return final
 
 
-def _refresh(
-    spack: Path,
-    fresh: Path,
-) -> str:
+def _refresh(spack: Path, fresh: Path) -> str:
     """Lets Spack write the modules below a folder; its messages. Raises SetupError."""
     settings = (f"modules:default:roots:lmod:{fresh}", *_SETTINGS)
     command = [str(spack), *(word for setting in settings for word in ("-c", setting))]

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def _check_memory(root: Path) -> None:
 
 
 @dataclass
-class NodeStates:
+class NodeStates(AbstractContextManager["NodeStates"]):
     """Prepares states of the node's memory, one after the other; what holds memory ends with the block.
 
     If this process is killed, the guardian of its session ends the holder and restores the settings. most:
@@ -126,10 +126,6 @@ class NodeStates:
         """Releases what is held, and restores the settings."""
         self._holder = None
         self._stack.close()
-
-    def __enter__(self) -> NodeStates:
-        """Itself."""
-        return self
 
     def __exit__(self, *error: object) -> None:
         """Releases what is held."""

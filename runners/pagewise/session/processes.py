@@ -161,7 +161,7 @@ def in_session(
 
 
 @dataclass
-class Shell:
+class Shell(AbstractContextManager["Shell"]):
     """Runs shell commands around a run, in its folder, while the block is open.
 
     What `run` starts may last until the block is left; it then ends as what a run leaves behind, and `left`
@@ -175,10 +175,6 @@ class Shell:
     left: list[LeftProcess] = field(default_factory=list)
     _commands: list[Running] = field(default_factory=list)
     _open: ExitStack = field(default_factory=ExitStack)
-
-    def __enter__(self) -> Shell:
-        """The shell itself."""
-        return self
 
     def __exit__(self, *error: object) -> None:
         """Ends what is left of the commands."""

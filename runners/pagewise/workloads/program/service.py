@@ -64,9 +64,9 @@ class ServiceError(Exception):
     log: what it and the other commands reported. limit: the limit of a control group that explains it.
     """
 
-    def __init__(self, failure: Failure, log: str = "") -> None:
-        super().__init__(failure.message)
-        self.failure, self.log = failure, log
+    def __init__(self, exit_code: int, message: str, remedy: str | None = None, log: str = "") -> None:
+        super().__init__(message)
+        self.failure, self.log = Failure(exit_code, message, remedy), log
         self.limit: str | None = None
 
 
@@ -130,11 +130,9 @@ class Serving:
             time.sleep(_POLL_SECONDS)
         expected = "it listened on no socket" if ready is None else f"`ready: {ready}` did not hold"
         raise ServiceError(
-            Failure(
-                TIMED_OUT,
-                f"the service was not ready within {limit:g} s: {expected}",
-                "allow more time with --timeout, or correct `ready` of the case; the log has its output",
-            )
+            TIMED_OUT,
+            f"the service was not ready within {limit:g} s: {expected}",
+            "allow more time with --timeout, or correct `ready` of the case; the log has its output",
         )
 
     def _is_ready(self, ready: str | None, pids: Iterable[int]) -> bool:
@@ -169,22 +167,20 @@ def run_all(commands: Iterable[str], shell: Shell, limit: float) -> None:
     for command in commands:
         code, output = shell.run(command, limit)
         if code is None:
-            raise ServiceError(Failure(TIMED_OUT, f"'{command}' did not end within {limit:g} s"), output)
+            raise ServiceError(TIMED_OUT, f"'{command}' did not end within {limit:g} s", log=output)
         if code != 0:
             last = [line for line in output.splitlines() if line.strip()][-1:]
             message = ": ".join([f"'{command}' {exit_text(code)}", *last])
-            raise ServiceError(Failure(_REFUSED, message[:500]), output)
+            raise ServiceError(_REFUSED, message[:500], log=output)
 
 
 def _check_alive(running: Running, when: str) -> None:
     code = running.process.poll()
     if code is not None:
         raise ServiceError(
-            Failure(
-                shell_code(code),
-                f"the service {exit_text(code)} {when}",
-                "its output is in the log; a service must stay in the foreground",
-            )
+            shell_code(code),
+            f"the service {exit_text(code)} {when}",
+            "its output is in the log; a service must stay in the foreground",
         )
 
 
@@ -192,11 +188,9 @@ def _check_port(ready: str | None) -> None:
     """Raises ServiceError if the port of the service is taken: the load would reach another service."""
     if ready is not None and ready.startswith(_TCP) and (port := _port_of(ready)) in _tcp_ports(None):
         raise ServiceError(
-            Failure(
-                _REFUSED,
-                f"port {port} is in use by another process",
-                f"end that process, or write {PORT} instead of the number: each run then has a free port",
-            )
+            _REFUSED,
+            f"port {port} is in use by another process",
+            f"end that process, or write {PORT} instead of the number: each run then has a free port",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -163,7 +164,11 @@ def test_of_each_node_the_newest_complete_comparison_counts(many: Path, tmp_path
     assert {(each["node"], each["kind"]) for each in actual["outliers"]} == {(SLOW, "time")}
     assert all(each["factor"] == pytest.approx(SLOWER, rel=0.05) for each in actual["outliers"])
     assert not actual["invalid"] and not actual["differences"] and not actual["unreadable"]
-    assert {"report.html", "summary.md", "nodes.csv"} <= {file.name for file in results.iterdir()}
+    assert {"report.html", "summary.md"} <= {file.name for file in results.iterdir()}
+    with (results / "nodes.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["is_outlier"] for row in rows} == {"True", "False"}
+    assert {(row["node"], row["kind"]) for row in rows if row["is_outlier"] == "True"} == {(SLOW, "time")}
 
     def end(node: str, number: int, state: str) -> Path:
         folder = sorted((results / node).iterdir())[number]

@@ -21,19 +21,8 @@ _COLUMNS = (
     Column("spread", kind="percent", get=lambda row: math.expm1(row.spread)),
 )
 _FIELDS = (
-    *(
-        "node",
-        "state",
-        "kernel",
-        "configuration",
-        "kind",
-        "value",
-        "error",
-        "usual",
-        "factor",
-        "p",
-        "outliers",
-    ),
+    *("node", "state", "kernel", "configuration", "kind"),
+    *("value", "error", "usual", "factor", "p", "is_outlier"),
 )
 # Words for a factor above 1, a factor below 1, and the quantities.
 _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower", "time ratios")}

@@ -96,16 +96,11 @@ def _outliers(findings: Findings) -> Iterator[tuple[str, str]]:
     for node in findings.nodes:
         texts = []
         for kind, (above, below, noun) in _WORDS.items():
-            outliers = [
-                each for each in findings.outliers if each.node == node.name and each.quantity.kind == kind
-            ]
+            outliers = [o for o in findings.outliers if (o.node, o.quantity.kind) == (node.name, kind)]
             values = [by_node for quantity, by_node in findings.quantities.items() if quantity.kind == kind]
             total = sum(node.name in by_node for by_node in values)
-            for word, deviating in (
-                (above, [each for each in outliers if each.factor > 1]),
-                (below, [each for each in outliers if each.factor < 1]),
-            ):
-                if deviating:
+            for word, is_above in ((above, True), (below, False)):
+                if deviating := [each for each in outliers if (each.factor > 1) == is_above]:
                     texts.append(f"{word} in {len(deviating)} of {total} {noun}, {_most(deviating[0])}")
         if texts:
             yield node.name, "; ".join(texts)

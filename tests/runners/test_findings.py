@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from builders import configuration, kernel, rounds, subject_of
-from pagewise.analysis.analysis import analyse, widest_of, widths_of
+from pagewise.analysis.analysis import analyse, widths_of
 from pagewise.analysis.comparison import correct_p
-from pagewise.analysis.statistics import drift, modified_z, outliers
+from pagewise.analysis.statistics import drift, largest, modified_z, outliers
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
 from pagewise.report.views import data, session
@@ -120,7 +120,7 @@ def test_widths_decide_and_nothing_else():
     assert widths_of([result]) == widths
     assert widths_of([faster]) == pytest.approx(widths)
     assert widths_of([compared(*STEADY[:3, :2])]) == {base: None, thp: None}
-    assert widest_of([of_aa, of_thp]) == max(of_aa, of_thp) and widest_of([0.1, None]) is None
+    assert largest([of_aa, of_thp]) == max(of_aa, of_thp) and largest([0.1, None]) is None
 
 
 def test_a_clear_difference_needs_no_narrow_interval():

@@ -29,7 +29,7 @@ from pagewise.analysis.statistics import (
     Runs,
     common_rounds,
     drift,
-    larger_floor,
+    largest,
     noise_floor,
     outliers,
     paired_ratio,
@@ -124,13 +124,7 @@ def widths_of(results: Sequence[KernelResult], *, clear_suffices: bool = False) 
     for result in results:
         for cell, width in _widths(result, clear_suffices):
             widths.setdefault((result.benchmark.name, cell.key), []).append(width)
-    return {cell: widest_of(each) for cell, each in widths.items()}
-
-
-def widest_of(widths: Sequence[float | None]) -> float | None:
-    """The widest of some intervals; None while one is still missing."""
-    known = [width for width in widths if width is not None]
-    return max(known) if len(known) == len(widths) else None
+    return {cell: largest(each) for cell, each in widths.items()}
 
 
 def _widths(result: KernelResult, clear_suffices: bool) -> Iterator[tuple[Cell, float | None]]:
@@ -302,7 +296,7 @@ class _Analyser:
                     continue
                 most = None if loop is None else 1
                 runs = self.measured.runs(cell)[:most], self.measured.runs(reference)[:most]
-                floor = larger_floor([group.floor, first.floor])
+                floor = largest([group.floor, first.floor])
                 made = self._compare_runs("compilers", Pair(cell, reference, "compiler"), runs, floor=floor)
                 if made.ratio is not None:
                     yield made

@@ -22,7 +22,7 @@ from pagewise.analysis.comparison import (
 )
 from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.series import by_cell, valid_records
-from pagewise.analysis.statistics import larger_floor, noise_floor, repeated_ratios
+from pagewise.analysis.statistics import largest, noise_floor, repeated_ratios
 from pagewise.analysis.validity import Code, Excluding, Exclusion, exclusion, nothing_excluded
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import PAGES
@@ -282,7 +282,7 @@ def _compare_pairs(result: KernelCounts, seed: int) -> Iterator[Comparison]:
                 cell=pair.cell,
                 reference=pair.reference,
                 dimension=pair.dimension,
-                floor=larger_floor(floors),
+                floor=largest(floors),
             )
             own, reference = (counted[cell].by_round(quantity.name)[:1] for cell in pair[:2])
             made = compare(row, own, reference, seed)

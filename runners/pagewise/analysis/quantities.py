@@ -23,7 +23,7 @@ from pagewise.analysis.comparison import (
 )
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, run_seconds
-from pagewise.analysis.statistics import larger_floor, quotients, ratio
+from pagewise.analysis.statistics import largest, quotients, ratio
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -94,7 +94,7 @@ def _targets(
         )
         reference, ratios = by_place.get((relation["program"], *others)), [list[float]()]
         if reference is not None:
-            value, floor = partial(_figure, own.quantity.name), larger_floor([own.floor, reference.floor])
+            value, floor = partial(_figure, own.quantity.name), largest([own.floor, reference.floor])
             runs, other = (of_kernel[each.benchmark.name].runs(each.cell, value) for each in (own, reference))
             if all(number > 0.0 for run in (*runs, *other) for number in run.values()):
                 ratios = quotients(runs, other)

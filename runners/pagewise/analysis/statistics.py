@@ -183,10 +183,10 @@ def noise_floor(*repeated: Ratio | None) -> float | None:
     return floor if is_difference else math.exp(floor) - 1.0
 
 
-def larger_floor(floors: Sequence[float | None]) -> float | None:
-    """The larger noise floor of two compilers; None if one is unknown."""
-    known = [floor for floor in floors if floor is not None]
-    return max(known) if len(known) == len(floors) else None
+def largest(values: Sequence[float | None]) -> float | None:
+    """The largest of some noise floors or widths of intervals; None if one is unknown."""
+    known = [value for value in values if value is not None]
+    return max(known) if len(known) == len(values) else None
 
 
 def repeated_ratios(baseline: Runs, seed: int, *, by_difference: bool = False) -> list[Ratio]:

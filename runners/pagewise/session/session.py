@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from pagewise.analysis.analysis import widest_of
+from pagewise.analysis.statistics import largest
 from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
 from pagewise.core.manifest import Last, Manifest, SessionState, Until, goal_of
 from pagewise.core.node_state import change
@@ -254,7 +254,7 @@ class Session:
             until, ended = replace(until, last=(*until.last, *last)), ended | set(done)
             wide = {one: value for one, value in wide.items() if one not in ended and one[0] in names}
             names = list(dict.fromkeys(name for name, _ in wide))
-            kernels = {name: widest_of([wide[one] for one in wide if one[0] == name]) for name in names}
+            kernels = {name: largest([wide[one] for one in wide if one[0] == name]) for name in names}
             steps = [
                 step
                 for step in self._steps_of_round(number + 1)

@@ -39,7 +39,7 @@ from pagewise.analysis.statistics import (
 from pagewise.analysis.validity import Excluding, Exclusion, excluding, nothing_excluded
 from pagewise.core.dimensions import NO_DIMENSIONS, PAGES, differ_only_in, differing
 from pagewise.core.manifest import Last
-from pagewise.core.plan import Cell, CellOf, Subject
+from pagewise.core.plan import Cell, CellOf, Subject, key_of
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
 
@@ -72,7 +72,7 @@ def analyse(
     rounds of a session; kernels without new records are not analysed again.
     """
     cells = by_cell(records)
-    ends = {(one.kernel, (one.module, one.pages, one.placement, one.options)): one.round for one in last}
+    ends = {(one.kernel, key_of(one)): one.round for one in last}
     results, known = [], {} if drafts is None else drafts
     for subject in subjects:
         name = subject.benchmark.name

@@ -10,14 +10,11 @@ from typing import Annotated
 from pagewise.analysis.series import by_cell, valid_records
 from pagewise.core.node_state import NodeChange
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import key_of
+from pagewise.core.plan import CellOf, key_of
 from pagewise.core.record import Record
 from pagewise.core.record_parts import OverTime, PageFaults, ProgramMemory
 from pagewise.core.structure import to_data
 from pagewise.core.units import bytes_text
-
-#: Benchmark, and the key of the cell.
-Key = tuple[str, str, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -136,27 +133,27 @@ class NodeUse:
         return cls(len(changes), median(unusable) if unusable else None, *totals)
 
 
-def use_by_cell(records: Iterable[Record]) -> dict[Key, NodeUse]:
+def use_by_cell(records: Iterable[Record]) -> dict[CellOf, NodeUse]:
     """The state by kernel and cell, over all timed runs, whether they are ranked or not."""
     # A run may have several records, all with its state.
-    runs: dict[Key, dict[tuple[int, int], NodeChange]] = {}
+    runs: dict[CellOf, dict[tuple[int, int], NodeChange]] = {}
     for record in records:
         run = record.run
         if run is not None and run.node is not None and run.series in ("compare", "aa"):
-            of_cell = runs.setdefault((record.of_kernel, *key_of(run)), {})
+            of_cell = runs.setdefault((record.of_kernel, key_of(run)), {})
             of_cell[run.round, run.position] = run.node
     return {key: NodeUse.of(tuple(changes.values())) for key, changes in runs.items()}
 
 
-def counts_by_cell(records: Iterable[Record]) -> dict[Key, dict[str, float]]:
+def counts_by_cell(records: Iterable[Record]) -> dict[CellOf, dict[str, float]]:
     """Medians over the valid runs of a comparison, by kernel and key of the cell.
 
     Counters are per pass, page faults those of a whole run.
     """
-    values: dict[Key, dict[str, list[float]]] = {}
+    values: dict[CellOf, dict[str, list[float]]] = {}
     for (kernel, key, series), runs in by_cell(records).items():
         for record in valid_records(runs) if series in ("compare", "aa") else ():
-            lists = values.setdefault((kernel, *key), {})
+            lists = values.setdefault((kernel, key), {})
             passes = len(record.repetitions) * record.passes
             for name, count in record.counts.items():
                 lists.setdefault(name, []).append(count / passes)

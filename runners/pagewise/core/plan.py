@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.configuration import Configuration, RunSettings
-from pagewise.core.manifest import PlannedCell, PlannedSubject
+from pagewise.core.manifest import Last, PlannedCell, PlannedSubject
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import RunOf, Series
 
@@ -235,8 +235,8 @@ def _with_changes(subjects: Sequence[Subject], changes: Sequence[Mapping[str, An
     ]
 
 
-def key_of(run: RunOf) -> CellKey:
-    """The key of the cell that a record's run is of."""
+def key_of(run: RunOf | Last) -> CellKey:
+    """The key of the cell that a record's run, or a last round, is of."""
     return run.module, run.pages, run.placement, run.options
 
 

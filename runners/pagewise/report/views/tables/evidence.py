@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from pagewise.analysis.rows import KernelResult
-from pagewise.analysis.usage import Key, counts_by_cell, use_by_cell
+from pagewise.analysis.usage import counts_by_cell, use_by_cell
 from pagewise.analysis.validity import trusted_records
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import key_of
+from pagewise.core.plan import CellOf, key_of
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Block, Column, Section, Table, Text, output_of
@@ -35,8 +35,8 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
     ]
 
 
-def _key(entry: DataRow) -> Key:
-    return entry.benchmark.name, *entry.row.cell.key
+def _key(entry: DataRow) -> CellOf:
+    return entry.benchmark.name, entry.row.cell.key
 
 
 def _fold(title: str, name: str, columns: Sequence[Column], rows: Sequence[DataRow]) -> Section:
@@ -44,7 +44,7 @@ def _fold(title: str, name: str, columns: Sequence[Column], rows: Sequence[DataR
     return Section(f"{count_text(len(rows), 'configuration')}{title}", (table,), folded=True)
 
 
-def _count(counts: Mapping[Key, Mapping[str, float]], name: str, entry: DataRow) -> float | None:
+def _count(counts: Mapping[CellOf, Mapping[str, float]], name: str, entry: DataRow) -> float | None:
     return counts[_key(entry)].get(name)
 
 
@@ -69,7 +69,7 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block
 def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
     """Requested and observed pages of each configuration, lowest coverage, and the source."""
     methods = {
-        (record.of_kernel, *key_of(record.run)): record.pages.method or ""
+        (record.of_kernel, key_of(record.run)): record.pages.method or ""
         for record in trusted_records(result)
         if record.pages is not None and record.run is not None
     }
@@ -125,8 +125,7 @@ def _states(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Mapping
     for entry in entries(kernels):
         use = uses.get(_key(entry))
         if use is not None:
-            of_kernel = {"benchmark": entry.benchmark, "configuration": entry.configuration}
-            yield {**of_kernel, "entry": entry, "use": use}
+            yield {**vars(entry), "entry": entry, "use": use}
 
 
 def node_rows(result: Result, kernels: Sequence[KernelResult]) -> list[NodeMemoryRow]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from typing import Any
 
 from pagewise.analysis.choices import alone, versus
-from pagewise.analysis.comparison import Comparison, Kind, Reason
+from pagewise.analysis.comparison import Comparison, Kind
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import LOOP, PAGES, dimensions_of
@@ -35,45 +34,27 @@ def label_of(row: Comparison) -> str:
 CONFIGURATION = Column("configuration", get=label_of)
 
 
-def _itself(item: Any) -> Comparison | None:
-    return item if isinstance(item, Comparison) else None
-
-
-def _has_no_baseline(item: Any) -> bool:
-    """Whether nothing was compared because the baseline is excluded."""
-    return isinstance(item, DataRow) and item.row.time is None and not item.row.cell.is_baseline
-
-
-def _ratio_cell(get: Get, item: Any) -> TableCell:
-    """The ratio in the style of its verdict, with its noise floor; a baseline's is 1."""
+def _judged_cells(get: Get, item: Any) -> tuple[TableCell, TableCell]:
+    """The ratio with its noise floor, and the verdict with the reason why it is inconclusive."""
     row = get(item)
-    if _has_no_baseline(item):
-        return TableCell(None)
+    if isinstance(item, DataRow) and item.row.time is None and not item.row.cell.is_baseline:
+        # Nothing was compared, because the baseline is excluded.
+        return TableCell(None), TableCell("inconclusive", "inconclusive", reason_text(item.row.reason))
     if row is None or (row.reference is None and row.kind != "target"):
-        return TableCell("1", "baseline")
-    return TableCell(row.ratio, style_of(row.verdict), floor=row.floor)
-
-
-def verdict_cell(item: Any, get: Get = _itself) -> TableCell:
-    """The verdict with the reason why it is inconclusive."""
-    row = get(item)
-    if _has_no_baseline(item):
-        return TableCell("inconclusive", "inconclusive", reason_text(item.row.reason))
-    if row is None or (row.reference is None and row.kind != "target"):
-        return TableCell("baseline", "baseline")
-    is_difference = row.ratio is not None and row.ratio.is_difference
-    reason: Reason | None = row.reason
-    note = "the interval contains 0" if is_difference and reason == "interval" else reason_text(reason)
-    return TableCell(row.verdict, style_of(row.verdict), note)
+        return TableCell("1", "baseline"), TableCell("baseline", "baseline")
+    style, note = style_of(row.verdict), reason_text(row.reason)
+    if row.reason == "interval" and row.ratio is not None and row.ratio.is_difference:
+        note = "the interval contains 0"
+    return TableCell(row.ratio, style, floor=row.floor), TableCell(row.verdict, style, note)
 
 
 def judged_columns(
-    get: Get = _itself, name: str = "time ratio", verdict: str = "verdict"
+    get: Get = lambda row: row, name: str = "time ratio", verdict: str = "verdict"
 ) -> tuple[Column, Column]:
     """The columns that every table of comparisons has: ratio with interval, and verdict with reason."""
     return (
-        Column(name, unit="95 % interval", kind="ratio", get=partial(_ratio_cell, get)),
-        Column(verdict, get=partial(verdict_cell, get=get)),
+        Column(name, unit="95 % interval", kind="ratio", get=lambda item: _judged_cells(get, item)[0]),
+        Column(verdict, get=lambda item: _judged_cells(get, item)[1]),
     )
 
 

@@ -13,7 +13,7 @@ from pagewise.core.result import Result
 from pagewise.core.units import percent_text
 from pagewise.report.model import Column, Facts, Section, Table, TableCell, Text, style_of
 from pagewise.report.verdicts import AnswerRow, ProgramFigures
-from pagewise.report.views.comparisons import judged_columns, label_of, of_kind, verdict_cell
+from pagewise.report.views.comparisons import judged_columns, label_of, of_kind
 from pagewise.report.views.data import DataRow, cost_text, ranked_rows
 
 _PROGRAM = Column("program", merged=True, get="benchmark.name")
@@ -106,7 +106,7 @@ _TARGETS = (
     Column("ratio", unit="95 % interval", kind="ratio"),
     Column("target", get=_range_text),
     Column("noise floor", kind="percent", get="floor"),
-    Column("answer", get=verdict_cell),
+    judged_columns(verdict="answer")[1],
 )
 
 

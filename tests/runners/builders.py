@@ -57,6 +57,13 @@ def configuration(
     return Configuration(**{**facts, **changes})
 
 
+BASE, THP, SOFTWARE = (
+    configuration(label=(pages, prefetch, "regular"))
+    for pages, prefetch in (("none", "hardware"), ("thp", "hardware"), ("none", "software"))
+)
+LLVM, LLVM_THP = (configuration("llvm-22.1.8", (one.hugepages, "hardware", "regular")) for one in (BASE, THP))
+
+
 def a_host(**changes: Any) -> Host:
     host = Host(
         hostname="node7",
@@ -224,7 +231,7 @@ def rounds(
 
 
 def compared(
-    times: Mapping[Configuration, float],
+    times: Mapping[Configuration, float | None],
     one: Benchmark | None = None,
     baseline: str = "none/hardware-regular",
     *,
@@ -233,15 +240,20 @@ def compared(
 ) -> KernelResult:
     """Seven rounds of these times, the baseline twice in each.
 
-    The baseline differs from itself by `floor`, and each time by up to `noise` times 0.2 %.
+    The baseline differs from itself by `floor`, and each time by up to `noise` times 0.2 %. Without a time
+    the pages are unavailable.
     """
     one = one or kernel()
     planned = subject(one, times, baseline)
     records = []
     for place, cell in enumerate(planned.cells):
+        time = times[cell.measured]
+        if time is None:
+            records.append(failed_record(cell.measured, "pages_unavailable", "no pages"))
+            continue
         for number in range(1, 8):
             for series, shift in (("compare", place), *((("aa", place + 2),) if cell.is_baseline else ())):
-                seconds = times[cell.measured] * _NOISE[(number + shift) % 7] ** noise
+                seconds = time * _NOISE[(number + shift) % 7] ** noise
                 seconds *= 1.0 + floor * (series == "aa")
                 name = {"number": number, "series": series, "kernel": one.name}
                 records.append(record(cell.measured, seconds, **name))

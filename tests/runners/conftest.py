@@ -22,7 +22,7 @@ from own_program import POOL, Own, compile_program
 from pagewise.workloads.program.production import install
 from querying import DATES, NODES
 from simulator import compiled_build, compiled_replay
-from stage import CHASE, TRIAD, Stage
+from stage import BASE, CHASE, THP, TRIAD, Stage
 
 Once: TypeAlias = Callable[[str, Callable[[Path], Any]], Any]
 CHANGES_MACHINE, ALONE = "changes_machine", "alone"
@@ -73,8 +73,8 @@ def stage(tmp_path: Path) -> Stage:
 
 def fill(stage: Stage) -> Stage:
     """Add one compiler with base pages, thp (time ratio 0.8) and software prefetch."""
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD, CHASE])
-    stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [TRIAD, CHASE], factor="0.8")
+    stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE])
+    stage.add("gcc-12.2.0", THP, [TRIAD, CHASE], factor="0.8")
     stage.add("gcc-12.2.0", ("none", "software", "regular"), [TRIAD, CHASE])
     return stage
 

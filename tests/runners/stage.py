@@ -87,6 +87,7 @@ GATHER = {
     "executable": "pw-gather",
     "compare": {"arguments": ["--working-set", "64MiB"]},
 }
+PAGES = BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 ALL_LABELS = [
     (pages, prefetch, stores)
     for pages in ("none", "thp", "hugetlbfs")

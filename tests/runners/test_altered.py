@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import a_manifest, configuration, failed_record, kernel, rounds, subject_of
+from builders import BASE, THP, a_manifest, failed_record, kernel, rounds, subject_of
 from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.core.record import Record, Status, digest_of
 from pagewise.core.result import Result, read_result
@@ -22,8 +22,6 @@ from pagewise.report.views import advice, data, session
 from pagewise.report.views.kernels import view
 from pagewise.stack.files import Watch
 from stage import Stage
-
-BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 
 
 def fifth(lines: list[bytes]) -> list[bytes]:

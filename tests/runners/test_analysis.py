@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from builders import configuration, kernel, record, rounds, subject_of, varied
+from builders import BASE, SOFTWARE, THP, configuration, kernel, record, rounds, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.page_policy import HUGEPAGES
 from stage import DISTANCES, TRIAD
 
-BASE = configuration()
-THP = configuration(label=("thp", "hardware", "regular"))
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 
 
@@ -108,11 +106,10 @@ def test_a_curve_over_a_metric_keeps_the_order_of_measurement():
 def test_each_sweep_has_curves_of_its_own():
     """A record without the number of its sweep belongs to the first sweep."""
     swept = kernel(sweeps=[*TRIAD["sweeps"], DISTANCES])
-    software = configuration(label=("none", "software", "regular"))
-    points = [record(software, 1.0, series="sweep", options={"prefetch_distance": n}) for n in (16, 4)]
+    points = [record(SOFTWARE, 1.0, series="sweep", options={"prefetch_distance": n}) for n in (16, 4)]
     points = [varied(one, "run", sweep="prefetch-distance") for one in points]
-    sizes = [SWEPT, varied(record(software, 1.0, series="sweep"), "run", sweep="working-set")]
-    (result,) = analyse([subject_of(swept, BASE, software)], [*points, *sizes], seed=1)
+    sizes = [SWEPT, varied(record(SOFTWARE, 1.0, series="sweep"), "run", sweep="working-set")]
+    (result,) = analyse([subject_of(swept, BASE, SOFTWARE)], [*points, *sizes], seed=1)
     cells = {sweep.name: [one.cell.measured.prefetch for one in actual] for sweep, actual in result.by_sweep}
     assert cells == {"working-set": ["hardware", "software"], "prefetch-distance": ["software"]}
     assert [x for x, _ in result.by_sweep[1][1][0].points] == [4.0, 16.0]

@@ -16,9 +16,8 @@ from pagewise.session.launch import implausible
 from pagewise.stack.provenance import find_hyperfine
 from pagewise.store.diff import differences
 from scripts import called, write_script
-from stage import CHASE, Stage
+from stage import BASE, CHASE, Stage
 
-BASE = ("none", "hardware", "regular")
 CALLERS = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
     "MALLOC_TOP_PAD_": "1048576",

@@ -25,9 +25,7 @@ from pagewise.report.model import Section, Table
 from pagewise.report.render import terminal
 from pagewise.report.views import report_of
 from scripts import HANGS_AFTER, called
-from stage import ALL_LABELS, CHASE, DISTANCES, TRIAD, Stage
-
-BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+from stage import ALL_LABELS, BASE, CHASE, DISTANCES, THP, TRIAD, Stage
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:

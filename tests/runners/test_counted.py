@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, subject_of, varied
+from builders import BASE, LLVM, LLVM_THP, THP, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.counted import count, rates
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import paired_ratio
@@ -19,10 +19,6 @@ from stage import EVENTS
 CRASH, MISSING = "crashed by SIGSEGV", "32 pages are missing"
 UNKNOWN, FORBIDDEN = "no such event", "no permission"
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
-BASE = configuration()
-THP = configuration(label=("thp", "hardware", "regular"))
-LLVM = configuration("llvm-22.1.8")
-LLVM_THP = configuration("llvm-22.1.8", label=("thp", "hardware", "regular"))
 MISSES = "L1D_TLB_REFILL"
 HYDRO = kernel(name="hydro", title="3-d Hydro")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, failed_record, kernel, record, varied
+from builders import BASE, failed_record, kernel, record, varied
 from pagewise.core.errors import SelectionError
 from pagewise.core.events import PERF, SOFTWARE
 from pagewise.core.plan import Cell, Step, Subject
@@ -37,7 +37,6 @@ from stage import Stage
 
 FILES = kernel_events()
 EVENTS = FILES[SOFTWARE].natives(FILES[SOFTWARE].groups[0])
-BASE = configuration()
 TEXT = "import array\nfor _ in range(40): array.array('d', bytes(8 << 21))\nprint('done')"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import a_manifest, configuration, kernel, record, rounds, subject_of
+from builders import BASE, THP, a_manifest, kernel, record, rounds, subject_of
 from fake_root import tree
 from json_schema import faults
 from pagewise.analysis.analysis import analyse_result
@@ -44,7 +44,6 @@ INTEL = {
     )
     for name, text in (("name", title), ("energy_uj", str(energy)), ("max_energy_range_uj", str(WRAP)))
 }
-BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 
 
 def test_packages_and_their_memory_are_counted_once_and_never_in_part(tmp_path: Path) -> None:

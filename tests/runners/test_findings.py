@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from builders import configuration, kernel, rounds, subject_of
+from builders import BASE, THP, configuration, kernel, rounds, subject_of
 from pagewise.analysis.analysis import analyse, widths_of
 from pagewise.analysis.comparison import correct_p
 from pagewise.analysis.statistics import drift, largest, modified_z, outliers
@@ -17,7 +17,6 @@ from pagewise.report.views import data, session
 from pagewise.report.views.kernel import noise_table
 from stage import TRIAD, Stage
 
-BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 STEADY = np.random.default_rng(4).lognormal(0.0, 0.004, size=(5, 14))
 
 

@@ -19,12 +19,11 @@ from pagewise.core.plan import Subject, order_of_sweeps, subject, with_options
 from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.views import comparisons
-from stage import CHASE, DISTANCES, TRIAD, Stage
+from stage import CHASE, DISTANCES, PAGES, TRIAD, Stage
 
 OPTIONS = {"align": ["aos", "soa"], "buffer": ["planes", "flash"]}
 STRUCTURES = {"options": OPTIONS, "structures": ["align", "buffer"]}
 REGIONS = {"parallel": ["once", "pass"]}
-PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
 BUILT = [configuration(label=label) for label in PAGES]
 BASELINE = "none/hardware-regular"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import configuration, kernel, record, subject_of
+from builders import BASE, THP, configuration, kernel, record, subject_of
 from own_program import Own, needs_thp
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import bests
@@ -23,8 +23,6 @@ from pagewise.workloads.program.memory import from_samples
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import Account, Usage, parse_status
 
-BASE = configuration()
-THP = configuration(label=("thp", "hardware", "regular"))
 POOL = configuration(label=("hugetlbfs", "hardware", "regular"))
 MIB = 1 << 20
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import a_manifest, compared, configuration, record, varied
+from builders import BASE, a_manifest, compared, record, varied
+from builders import THP as THP_BUILD
 from fake_root import THP, tree
 from json_schema import faults
 from own_program import bytes_on_huge_pages, needs_thp
@@ -35,7 +36,7 @@ from pagewise.report.views.tables import evidence as views
 from pagewise.session.node_states import NodeStates, compact
 from pagewise.workloads.doctor import supply_findings
 from scripts import called
-from stage import TRIAD, Stage
+from stage import PAGES, TRIAD, Stage
 
 BUDDYINFO = """\
 Node 0, zone      DMA      0      0      0      0      0      0      0      0      1      1      3
@@ -50,7 +51,6 @@ thp_fault_alloc 10
 thp_fault_fallback 5
 unevictable_pgs_culled 7
 """
-BASE, THP_BUILD = configuration(), configuration(label=("thp", "hardware", "regular"))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_share_of_faults_that_fell_back(tmp_path: Path):
 
 
 def test_every_run_records_the_state(stage: Stage):
-    for label in (("none", "hardware", "regular"), ("thp", "hardware", "regular")):
+    for label in PAGES:
         stage.add("gcc-12.2.0", label, [TRIAD])
     done = stage.compare("--rounds", "2", "--no-sweep", "--json", code=0)
     shown = json.loads(done.stdout)

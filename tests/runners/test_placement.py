@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, kernel, record, subject_of, varied
+from builders import BASE, THP, configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
@@ -278,12 +278,11 @@ def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, ended_on
     ],
 )
 def test_migrated_runs_are_counted_by_configuration(end: dict, migrated: int, left: int):
-    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
-    records = [record(one, 1.0, number=number) for one in (base, thp) for number in (1, 2, 3)]
-    records = [varied(one, "placement", **end) if one.run.module == thp.module else one for one in records]
-    actual = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    records = [record(one, 1.0, number=number) for one in (BASE, THP) for number in (1, 2, 3)]
+    records = [varied(one, "placement", **end) if one.run.module == THP.module else one for one in records]
+    actual = analyse([subject_of(kernel(), BASE, THP)], records, seed=1)
     rows = {row.module: (row.migrated_runs, row.left_node_runs) for row in configurations(actual)}
-    assert rows == {base.module: (0, 0), thp.module: (3 * migrated, 3 * left)}
+    assert rows == {BASE.module: (0, 0), THP.module: (3 * migrated, 3 * left)}
     assert len(list(notes_of(actual))) == migrated
     assert len(noise_table(actual[0]).rows) == migrated
 

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from builders import a_manifest, configuration, kernel, record, subject_of, varied
+from builders import BASE, LLVM, LLVM_THP, THP, a_manifest, configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
 from pagewise.core.structure import from_data, to_data
@@ -18,11 +18,7 @@ from pagewise.report.views.comparisons import by_pages
 from pagewise.report.views.kernel import section
 from stage import TRIAD
 
-BASE = configuration()
-THP = configuration(label=("thp", "hardware", "regular"))
 SOFTWARE = configuration(label=("thp", "software", "regular"))
-LLVM = configuration("llvm-22.1.8")
-LLVM_THP = configuration("llvm-22.1.8", label=("thp", "hardware", "regular"))
 SECONDS = {BASE: 4.0, THP: 3.0, SOFTWARE: 1.0, LLVM: 2.0, LLVM_THP: 1.0}
 FAULTS = {BASE: 1000, THP: 2, SOFTWARE: 2, LLVM: 1000, LLVM_THP: 2}
 

@@ -13,9 +13,7 @@ from fake_root import tree
 from pagewise import cli
 from pagewise.workloads import doctor
 from pagewise.workloads.doctor import FindingsDocument
-from stage import GATHER, Stage
-
-THP = ("thp", "hardware", "regular")
+from stage import GATHER, THP, Stage
 
 
 @pytest.mark.long

@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from builders import a_manifest, configuration, kernel, record, subject_of, varied
+from builders import BASE, THP, a_manifest, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse_result
 from pagewise.core.configuration import Configuration
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 
 ROUNDS = 7
-BASE = configuration()
-THP = configuration(label=("thp", "hardware", "regular"))
 METRICS = [
     {"field": name, "label": name, "unit": "u", "better": better}
     for name, better in (("rate", "higher"), ("latency", "lower"), ("same", "lower"))

@@ -20,11 +20,10 @@ from pagewise.machine.placement import Where, placements
 from pagewise.session.ranks import Ranks
 from pagewise.stack.launcher import KINDS, RankLauncher, find_launcher
 from scripts import called, write_script
-from stage import ROOT, TRIAD, Stage
+from stage import BASE, ROOT, THP, TRIAD, Stage
 from test_placement import A64FX, XEON, machine
 
 SOURCE = Path(__file__).with_name("own_programs") / "ranks.c"
-BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 needs_mpi = pytest.mark.skipif(
     None in (shutil.which("mpicc"), shutil.which("mpiexec")), reason="MPI is not installed"
 )

@@ -16,13 +16,12 @@ import pytest
 from faulty import FAULTS as OF_KERNELS
 from red_team import CODES
 from scripts import called, write_script
-from stage import TRIAD, Stage, write_case
+from stage import BASE, THP, TRIAD, Stage, write_case
 from test_altered import CHANGES, fifth
 from test_real_kernels import OF_MACHINE, OF_MEMORY
 
 pytestmark = pytest.mark.long
 FAULTS = Path(__file__).parent
-BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 SOFTWARE = ("none", "software", "regular")
 #: The configurations with a fault, except those with THP.
 LABELS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import a_manifest, configuration, failed_record, kernel, record, rounds, subject_of, varied
+from builders import BASE, THP, a_manifest, compared, configuration, kernel, record, subject_of, varied
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import bests, choices
@@ -29,21 +29,16 @@ from pagewise.stack.setup import SetupFacts, Spack
 from stage import TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
-NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 
 
 def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:
     """Base pages at 1 s with each compiler, thp at the compiler's factor, an empty pool for hugetlbfs."""
-    configurations, records = [], []
-    for shift, (compiler, factor) in enumerate(factors.items()):
-        base, thp, pool = (
-            configuration(compiler, (pages, "hardware", "regular")) for pages in ("none", "thp", "hugetlbfs")
-        )
-        configurations += [base, thp, pool]
-        waves = [[NOISE[(n + shift + step) % 7] ** noise for n in range(7)] for step in (0, 2, 4)]
-        records += rounds({base: waves[0], thp: [factor * wave for wave in waves[2]]}, waves[1])
-        records.append(failed_record(pool, "pages_unavailable", "the pool is empty"))
-    return analyse([subject_of(kernel(), *configurations)], records, seed=1)[0]
+    times = {
+        configuration(compiler, (pages, "hardware", "regular")): time
+        for compiler, factor in factors.items()
+        for pages, time in (("none", 1.0), ("thp", factor), ("hugetlbfs", None))
+    }
+    return compared(times, noise=5.0 * noise)
 
 
 def test_a_choice_counts_its_verdicts_and_the_best_is_the_smallest_ratio():
@@ -96,11 +91,10 @@ def test_notes_on_machine_and_noise(tmp_path: Path):
     ],
 )
 def test_the_axis_of_a_sweep_suits_the_swept_option(x, values, scale, ticks):
-    base = configuration()
     swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": x}])
-    points = [record(base, 1.0, series="sweep", options={x.split(".")[1]: value}) for value in values]
-    bad = record(base, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
-    actual = analyse([subject_of(swept, base)], [*points, bad], seed=1)
+    points = [record(BASE, 1.0, series="sweep", options={x.split(".")[1]: value}) for value in values]
+    bad = record(BASE, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
+    actual = analyse([subject_of(swept, BASE)], [*points, bad], seed=1)
     machine = {"threads": 1, "host": {"caches": [{"level": 1, "bytes": 4, "shared_by": 1}]}}
     figure, section = kernel_view.sweeps(actual[0], machine)
     (axes,) = drawing(figure).axes
@@ -116,18 +110,15 @@ def test_the_axis_of_a_sweep_suits_the_swept_option(x, values, scale, ticks):
 
 
 def test_no_configuration_is_shown_as_the_excluded_baseline():
-    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
-    records = [failed_record(base, "failed", "it crashed"), *rounds({thp: [1.0] * 7})]
-    (actual,) = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    actual = compared({BASE: None, THP: 1.0})
     table = next(b for b in kernel_view.section(actual, a_manifest()).blocks if isinstance(b, Table))
     (row,) = table.records()
     assert (row["time ratio"], row["verdict"]) == (None, "inconclusive")
 
 
 def test_coverage_is_never_rounded_up():
-    thp = configuration(label=("thp", "hardware", "regular"))
-    one = varied(record(thp, 1.0), "pages", huge_coverage=0.99999)
-    rows = analyse([subject_of(kernel(), configuration(), thp)], [one], seed=1)[0].ranked
+    one = varied(record(THP, 1.0), "pages", huge_coverage=0.99999)
+    rows = analyse([subject_of(kernel(), BASE, THP)], [one], seed=1)[0].ranked
     assert [data.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
 
 

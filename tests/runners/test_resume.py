@@ -10,11 +10,10 @@ import pytest
 
 from pagewise.core.result import read_result
 from scripts import HANGS_AFTER
-from stage import TRIAD, Stage
+from stage import BASE, THP, TRIAD, Stage
 from test_session import SEED, counted, planned
 
 pytestmark = pytest.mark.long
-BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
 
 def broken_off(

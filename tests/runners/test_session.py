@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from builders import a_host, a_manifest, configuration, kernel, record, subject_of
+from builders import BASE, SOFTWARE, THP, a_host, a_manifest, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.core.errors import FormatError, Interrupted, RefusedError, SelectionError
 from pagewise.core.manifest import Manifest, ProgramDigest, RecordsDigest
@@ -33,8 +33,6 @@ from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.workload import ComparisonPlanner, Decision, Outcome, Trial
 
 SEED = 5
-BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
-SOFTWARE = configuration(label=("none", "software", "regular"))
 SUBJECT = subject_of(kernel(sweeps=[]), BASE, THP, SOFTWARE)
 PLACE = Placement(1, (0,))
 

@@ -11,9 +11,8 @@ import pytest
 
 from pagewise.core.text import choose_of
 from scripts import called, write_script
-from stage import GATHER, TRIAD, Stage
+from stage import BASE, GATHER, THP, TRIAD, Stage
 
-BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 CONFIGURATION = "gcc-12.2.0/{}/hardware-regular"
 # What is typed before the tab, and what then stands on the line or is offered.
 LINES = [

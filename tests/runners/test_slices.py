@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, kernel, record
+from builders import BASE, kernel, record
 from own_program import Own
 from pagewise.core.plan import Cell, Step
 from pagewise.core.record import Record
@@ -52,7 +52,6 @@ if len(sys.argv) > 3 and not name.endswith("child"): os.wait()
 COMPUTE = "import time\nwhile time.process_time() < 0.1: pass"
 PYTHON = [sys.executable, "-S", "-c"]
 BUSY = [*PYTHON, COMPUTE]
-BASE = configuration()
 METHOD = ("--method", "turns", "--policies", "none,reuse")
 
 

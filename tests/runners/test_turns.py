@@ -24,10 +24,9 @@ from pagewise.core.result import read_result
 from pagewise.session.launch import TIMED_OUT, Start, Stopwatch
 from pagewise.session.turns import measure_in_turns
 from pagewise.workloads.kernels.turns import Room, turns_of
-from stage import TRIAD, Stage
+from stage import BASE, THP, TRIAD, Stage
 
 TURNS = 6
-BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 # Writes when each of its turns begins and ends.
 PROGRAM = """
 import os, sys, time

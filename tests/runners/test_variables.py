@@ -13,9 +13,7 @@ from pagewise.core.plan import Subject, subject
 from pagewise.core.result import read_result
 from pagewise.session.options import SessionOptions
 from pagewise.session.settings import in_all_states
-from stage import TRIAD, Stage
-
-PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
+from stage import PAGES, TRIAD, Stage
 
 
 def test_each_setting_but_the_first_changes_one_variable() -> None:

@@ -14,9 +14,8 @@ from pagewise.core.kernel import Kernel, read_source
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import document
-from stage import ALL_LABELS, ROOT
+from stage import ALL_LABELS, COMPILERS, ROOT
 
-COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 DISTANCES = [2**power for power in range(2, 7)]
 SIZES = [2**power for power in range(13, 29)]
 # Time over that of the baseline, before the share of a kernel.

@@ -87,6 +87,7 @@ GATHER = {
     "executable": "pw-gather",
     "compare": {"arguments": ["--working-set", "64MiB"]},
 }
+COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 PAGES = BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 ALL_LABELS = [
     (pages, prefetch, stores)

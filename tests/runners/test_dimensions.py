@@ -19,8 +19,8 @@ from pagewise.core.structure import from_data, to_data
 from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, data
 from pagewise.report.views.kernels import matrix
+from stage import COMPILERS
 
-COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 ANCESTORS = {
     "native": "x86_64_v4 x86_64_v3 x86_64_v2 x86_64",
     "x86_64_v4": "x86_64_v3 x86_64_v2 x86_64",

@@ -18,9 +18,8 @@ from pagewise.report.views import advice
 from pagewise.report.views.applying import first_answers
 from pagewise.report.views.comparisons import loops
 from pagewise.report.views.kernel import sweeps
-from stage import TRIAD, Stage
+from stage import COMPILERS, TRIAD, Stage
 
-COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 LOOPED_SENSITIVE = [*TRIAD["sensitive_to"], "loop"]
 LOOPED = kernel(sensitive_to=LOOPED_SENSITIVE)
 

@@ -19,10 +19,10 @@ from pagewise.core.record import Record
 from pagewise.machine.settings import thp
 from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.thp import switched_on, switches_needed
-from stage import ALL_LABELS, TRIAD, Stage
+from stage import ALL_LABELS, COMPILERS, TRIAD, Stage
 from test_commands import BASE, THP, records
 
-ALL = [configuration(compiler, label) for compiler in ("gcc-12.2.0", "llvm-22.1.8") for label in ALL_LABELS]
+ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
 POLICIES = ("hugetlbfs:1g", "thp:64k")
 MACHINE = Path("/") / FOLDER / "hugepages-64kB/enabled"
 

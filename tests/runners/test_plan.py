@@ -10,9 +10,8 @@ import pytest
 from builders import chase, configuration, kernel, subject_of
 from pagewise.core.plan import order_of_round, order_of_sweeps
 from pagewise.session.workload import ComparisonPlanner
-from stage import ALL_LABELS, DISTANCES, TRIAD
+from stage import ALL_LABELS, COMPILERS, DISTANCES, TRIAD
 
-COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
 
 

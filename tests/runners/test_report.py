@@ -26,9 +26,7 @@ from pagewise.report.views import kernel as kernel_view
 from pagewise.report.views.kernels import matrix
 from pagewise.stack.provenance import provenance
 from pagewise.stack.setup import SetupFacts, Spack
-from stage import TRIAD
-
-COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
+from stage import COMPILERS, TRIAD
 
 
 def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:

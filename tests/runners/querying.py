@@ -1,4 +1,4 @@
-"""Commands of `pagewise results` in this process, and rows that results answer."""
+"""Commands of pagewise in this process, and rows that results answer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from pagewise.cli import root
 NODES, DATES = 6, 2
 
 
-def pagewise(*arguments: object) -> Result:
-    done = CliRunner().invoke(root, [str(one) for one in arguments], catch_exceptions=True)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
+def invoked(*words: object) -> Result:
+    """The end of a command: what it printed, and what it returned or raised."""
+    return CliRunner().invoke(root, [*map(str, words)], standalone_mode=False)
+
+
+def pagewise(*words: object) -> Result:
+    done = invoked(*words)
+    if done.exception is not None:
         raise done.exception
     return done
 

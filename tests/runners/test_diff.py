@@ -11,19 +11,18 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.stats import ttest_ind
 
 from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
 from json_schema import faults
 from pagewise.analysis.comparison import Reason
 from pagewise.analysis.sessions import between, changes, session
-from pagewise.cli import root
-from pagewise.core.errors import FormatError, PagewiseError, SelectionError
+from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.record import Record, dump_record
 from pagewise.core.structure import to_data
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
+from querying import pagewise
 from recorded import series
 from stage import write_result
 
@@ -135,9 +134,7 @@ def made(tmp_path: Path) -> Callable[..., Path]:
 
 
 def diff(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(root, ["results", "diff", *map(str, arguments)], standalone_mode=False)
-    if isinstance(done.exception, PagewiseError):
-        raise done.exception
+    done = pagewise("results", "diff", *arguments)
     return done.return_value, done.stdout
 
 

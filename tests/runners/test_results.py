@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from builders import configuration, record_data
 from many_results import multiply
-from pagewise.cli import root
 from pagewise.core.record import Skipped, parse_record, read_records
 from querying import answer, count, data, pagewise, rows
 from stage import write_result
@@ -53,9 +51,7 @@ def test_of_results_with_one_id_and_other_content_none_is_queried(
     lines *= 2 if forged == "longer" else 1
     (other / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     edit(other)
-    done = CliRunner().invoke(
-        root, ["results", "query", "FROM results", str(tmp_path), "--json"], standalone_mode=False
-    )
+    done = pagewise("results", "query", "FROM results", tmp_path, "--json")
     assert done.return_value == 1
     reported = json.loads(done.stdout)
     assert reported["rows"] == [] and set(reported["conflicts"]) == {str(genuine), str(other)}

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner
 
 from json_schema import faults
-from pagewise.cli import root
 from pagewise.core.manifest_parts import SAMPLES, Origin, Simulated
 from pagewise.core.result import read_result
 from pagewise.core.structure import from_data
 from pagewise.workloads.simulation.measured import worth_measuring
+from querying import invoked
 from scripts import write_script
 from simulator import compiled
 
@@ -30,9 +29,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("sampled") / "sampled", "-g", "-pthread", SOURCE)
 
 
-def invoked(build: Path, folder: Path, *words: object) -> Any:
-    given = ["where", "--fast", "--output", folder, "--build", build, "--json", *words]
-    return CliRunner().invoke(root, [str(word) for word in given], standalone_mode=False)
+def sampling(build: Path, folder: Path, *words: object) -> Any:
+    return invoked("where", "--fast", "--output", folder, "--build", build, "--json", *words)
 
 
 Sample: TypeAlias = Callable[..., Simulated]
@@ -43,7 +41,7 @@ def sampled(build: Path, tmp_path: Path) -> Sample:
     """A function that samples a command."""
 
     def simulated(*command: object) -> Simulated:
-        done = invoked(build, tmp_path, "--", *command)
+        done = sampling(build, tmp_path, "--", *command)
         assert done.return_value == 0, done.output
         reported = json.loads(done.stdout)
         assert faults("simulated", reported) == []
@@ -111,14 +109,14 @@ def test_the_time_of_programs_that_take_no_library_is_reported(
 
 
 def test_a_program_that_takes_no_library_is_refused(build: Path, tmp_path: Path, static: Path):
-    assert invoked(build, tmp_path / "results", "--", static, "0.1").return_value == 1
+    assert sampling(build, tmp_path / "results", "--", static, "0.1").return_value == 1
     (folder,) = (tmp_path / "results").iterdir()
     (record,) = read_result(folder).records
     assert record.status == "failed" and record.failure is not None and record.failure.remedy is not None
 
 
 def test_nothing_is_simulated(build: Path, tmp_path: Path, program: Path):
-    done = invoked(build, tmp_path, "--geometry", "zen4", "--", program, "0.1")
+    done = sampling(build, tmp_path, "--geometry", "zen4", "--", program, "0.1")
     assert type(done.exception).__name__ == "UsageError" and not list(tmp_path.iterdir())
 
 

@@ -17,7 +17,7 @@ from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geomet
 from pagewise.workloads.simulation.run import UNCHANGED
 from scripts import called
 from test_model import Naive, counts, small
-from test_simulation import invoked
+from test_simulation import simulate
 
 LINE = 256
 
@@ -173,8 +173,8 @@ def test_the_model_refuses_malformed_sectors(line: str, replay: Path, tmp_path: 
 @needs_tracer
 def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: Path) -> None:
     """The program marks its pages as an array."""
-    walk = ("--", str(build / "walk"), "cyclic", "512", "2048")
-    done = invoked(tmp_path / "results", "--build", str(build), "--sector", "pages:L2=12,L1=1", *walk)
+    walk = ("--", build / "walk", "cyclic", "512", "2048")
+    done = simulate(tmp_path / "results", "--build", build, "--sector", "pages:L2=12,L1=1", *walk)
     assert done.exception is None and done.return_value == 0, done.output
     (folder,) = (tmp_path / "results").iterdir()
     result = read_result(folder)
@@ -190,8 +190,8 @@ def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: P
 @pytest.mark.long
 @needs_tracer
 def test_an_array_that_the_program_does_not_have_is_a_fault(build: Path, tmp_path: Path) -> None:
-    walk = ("--", str(build / "walk"), "cyclic", "8", "8")
-    done = invoked(tmp_path / "results", "--build", str(build), "--sector", "nothing:L2=10", *walk)
+    walk = ("--", build / "walk", "cyclic", "8", "8")
+    done = simulate(tmp_path / "results", "--build", build, "--sector", "nothing:L2=10", *walk)
     assert done.return_value == 1
     (folder,) = (tmp_path / "results").iterdir()
     first, second = read_result(folder).records

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tracing import needs_tracer
 
 import builders
 from builders import configuration
 from fake_root import tree
 from json_schema import faults
-from pagewise.cli import root
 from pagewise.core import structure
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
@@ -29,6 +27,7 @@ from pagewise.report.views import report_of
 from pagewise.session.workload import Outcome
 from pagewise.workloads.simulation import figures
 from pagewise.workloads.simulation.run import ASSUMED, UNCHANGED, TraceLauncher
+from querying import invoked
 from simulator import ROOT
 
 
@@ -62,8 +61,8 @@ def test_ratios_are_of_counts_a_pass() -> None:
     assert figures.FigureRow("nothing", (0.0, 3.0)).ratios == (None,)
 
 
-def invoked(folder: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(root, ["simulate", "--output", str(folder), *arguments], standalone_mode=False)
+def simulate(folder: Path, *words: object) -> Any:
+    return invoked("simulate", "--output", folder, *words)
 
 
 @needs_tracer
@@ -98,8 +97,8 @@ def happen(monkeypatch: pytest.MonkeyPatch, event: Callable[[], None]) -> None:
 
 def simulated(build: Path, program: Path, results: Path, *options: str) -> Result:
     """The result of a walk through memory, as it is and with the policy fjmpg."""
-    options = ("--build", str(build), "--geometry", "zen4", "--policies", "fjmpg", *options)
-    done = invoked(results, *options, "--", str(program), "cyclic", "80", "800")
+    options = ("--build", build, "--geometry", "zen4", "--policies", "fjmpg", *options)
+    done = simulate(results, *options, "--", program, "cyclic", "80", "800")
     assert done.exception is None, done.output
     (folder,) = results.iterdir()
     return read_result(folder)
@@ -148,7 +147,7 @@ def test_an_interrupted_simulation_is_resumed(
 
 @needs_tracer
 def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path: Path) -> None:
-    done = invoked(tmp_path, "--build", str(build), "--json", "--", shutil.which("false") or "/bin/false")
+    done = simulate(tmp_path, "--build", str(build), "--json", "--", shutil.which("false") or "/bin/false")
     assert done.return_value == 1
     reported = json.loads(done.stdout)
     assert faults("simulated", reported) == [] and reported["policies"] == []
@@ -163,7 +162,7 @@ def test_a_users_program_is_simulated_whole_where_it_was_started(
 ) -> None:
     monkeypatch.chdir(tree(tmp_path / "input", {"flash.par": ""}))
     program = ("--", shutil.which("cat") or "/bin/cat", "flash.par")
-    done = invoked(tmp_path / "results", "--build", str(build), "--json", *program)
+    done = simulate(tmp_path / "results", "--build", str(build), "--json", *program)
     assert done.exception is None, done.output
     reported = json.loads(done.stdout)
     assert faults("simulated", reported) == [] and reported["program"] == "cat" and not reported["missing"]
@@ -184,6 +183,6 @@ def test_unknown_policies_and_kernels_are_refused_with_the_nearest(
     build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], reported: str
 ) -> None:
     monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
-    done = invoked(tmp_path, "--build", str(build), *arguments)
+    done = simulate(tmp_path, "--build", str(build), *arguments)
     assert isinstance(done.exception, SelectionError) and reported in str(done.exception)
     assert not list(tmp_path.iterdir())

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from tracing import needs_tracer
 
 from builders import configuration, kernel, record_data, subject_of
-from pagewise.cli import root
 from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.events import EventFile
 from pagewise.core.kernel import read_source
@@ -25,6 +23,7 @@ from pagewise.core.result import read_result
 from pagewise.core.structure import to_data
 from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
+from querying import pagewise
 from stage import EVENTS, ROOT, TRIAD
 from table_results import BYTES, TRAFFIC, place, result
 
@@ -277,10 +276,8 @@ def test_the_figures_are_drawn(tmp_path: Path) -> None:
 def test_a_simulated_program_fills_the_tables_of_a_study(build: Path, tmp_path: Path) -> None:
     """Any program, from its simulation to the tables of a further study."""
     output = tmp_path / "results"
-    options = ["--build", str(build), "--policies", "fjmpg", "--output", str(output)]
-    command = ["simulate", *options, "--", str(build / "walk"), "cyclic", "800", "8000"]
-    done = CliRunner().invoke(root, command, standalone_mode=False)
-    assert done.exception is None, done.output
+    options = ("--build", build, "--policies", "fjmpg", "--output", output)
+    pagewise("simulate", *options, "--", build / "walk", "cyclic", "800", "8000")
     study = tmp_path / "study.yaml"
     study.write_text((STUDIES / "pearc23.yaml").read_text().replace("ember: hydro", "walk: cyclic"))
     (folder,) = output.iterdir()

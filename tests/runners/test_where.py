@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from click.testing import CliRunner
 from tracing import needs_tracer
 
 from json_schema import faults
-from pagewise.cli import root
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.manifest_parts import Origin, Simulated, without_arguments
 from pagewise.core.result import read_result
 from pagewise.core.structure import from_data
 from pagewise.workloads.simulation import tracer
 from pagewise.workloads.simulation.origins import MOST, name_origins
+from querying import invoked
 from scripts import called
 from simulator import compiled
 
@@ -264,14 +263,13 @@ def test_arrays_of_numpy_are_named(simulate: Simulate) -> None:
     assert max(origin.bytes for origin in arrays) >= 24_000_000
 
 
-def invoked(build: Path, folder: Path, *more: object) -> Any:
-    words = ["where", "--output", folder, "--build", build, "--geometry", "zen4", *more]
-    return CliRunner().invoke(root, [str(word) for word in words], standalone_mode=False)
+def located(build: Path, folder: Path, *more: object) -> Any:
+    return invoked("where", "--output", folder, "--build", build, "--geometry", "zen4", *more)
 
 
 @needs_tracer
 def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, known: Path) -> None:
-    done = invoked(build, tmp_path, "--json", "--", known)
+    done = located(build, tmp_path, "--json", "--", known)
     assert done.exception is None and done.return_value == 0, done.output
     reported = json.loads(done.stdout)
     assert faults("simulated", reported) == []
@@ -293,7 +291,7 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
 
 @needs_tracer
 def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known: Path) -> None:
-    done = invoked(build, tmp_path, "--", known, "fails")
+    done = located(build, tmp_path, "--", known, "fails")
     assert done.return_value == 1
     (folder,) = tmp_path.iterdir()
     (record,) = read_result(folder).records
@@ -303,10 +301,10 @@ def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known:
 def test_missing_parts_are_reported(
     build: Path, tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(invoked(tmp_path, tmp_path, "--", known).exception, SelectionError)
-    assert invoked(build, tmp_path).exception is not None
+    assert isinstance(located(tmp_path, tmp_path, "--", known).exception, SelectionError)
+    assert located(build, tmp_path).exception is not None
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = invoked(build, tmp_path, "--", known)
+    done = located(build, tmp_path, "--", known)
     assert isinstance(done.exception, SetupError) and done.exception.exit_code == 3
     assert done.exception.where is None and "qemu-user" in done.exception.remedy
 

@@ -14,6 +14,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Manifest, Modules, PlannedPlacement, Provenance, RecordsDigest, Timing
+from pagewise.core.manifest_parts import Origin, Simulated
 from pagewise.core.plan import Subject, subject
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
@@ -258,6 +259,17 @@ def compared(
                 name = {"number": number, "series": series, "kernel": one.name}
                 records.append(record(cell.measured, seconds, **name))
     return analyse([planned], records, seed=1)[0]
+
+
+def origin(name: str = "here", **changes: Any) -> Origin:
+    """A page of memory that a simulated program allocated, without misses."""
+    memory = {"kind": "allocation", "bytes": 4096, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1}
+    return Origin(name=name, **{**memory, "counts": {}, **changes})
+
+
+def simulated(*origins: Origin, **changes: Any) -> Simulated:
+    whole = {"geometry": "any", "tool": "any", "pages": "base", "whole": True, "counts": {}, "regions": ()}
+    return Simulated(**{**whole, **changes}, origins=origins)
 
 
 def varied(made: Record, part: str, **changes: Any) -> Record:

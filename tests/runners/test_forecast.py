@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from builders import origin, simulated
 from pagewise.core.errors import RefusedError, SelectionError
-from pagewise.core.manifest_parts import Forecast, Origin, Simulated
+from pagewise.core.manifest_parts import Forecast, Origin
 from pagewise.core.structure import from_data, to_data
 from pagewise.workloads.simulation import node
 from pagewise.workloads.simulation.forecast import EXPOSED, share_saved, with_forecast
@@ -21,19 +22,17 @@ from simulator import SOURCES, compiled
 COSTS = Costs(500.0, 56_000.0, (Translation(64, 2.0, 0.5, 0.1), Translation(4096, 30.0, 4.0, 1.0)))
 
 
-def origin(kind: str = "allocation", pattern: str = "dependent", faults: tuple[int, int] = (0, 0)) -> Origin:
-    """300 accesses beyond 64 pages, and 100 beyond 4096."""
-    distant = {name: [300, 100] if name == pattern else [0, 0] for name in EXPOSED}
-    data = {"kind": kind, "name": "here", "bytes": 4096, "allocations": 1, "begin": 0, "end": 1}
-    data |= {"page_faults": faults[0], "counts": {"PAGE_FAULTS_ON_HUGE": faults[1]}, "distant": distant}
-    return from_data(Origin, data)
+def missing(kind: str = "allocation", pattern: str = "dependent", faults: tuple[int, int] = (0, 0)) -> Origin:
+    """An origin with 300 accesses beyond 64 pages, and 100 beyond 4096."""
+    distant = {name: (300, 100) if name == pattern else (0, 0) for name in EXPOSED}
+    counts = {"PAGE_FAULTS_ON_HUGE": faults[1]}
+    return origin(kind=kind, page_faults=faults[0], counts=counts, distant=distant)
 
 
 def forecast(*origins: Origin, seconds: tuple[float, ...] = (1.0,)) -> tuple[Forecast, tuple[Origin, ...]]:
     """The forecast for all origins, and the origins with their forecasts."""
     counts = {"PAGE_WALKS": 100, "PAGE_WALKS_ON_HUGE": 50}
-    about = {"geometry": "test", "tool": "test", "pages": "base", "whole": True, "counts": counts}
-    made = with_forecast(Simulated(**about, regions=(), origins=origins), COSTS, seconds)
+    made = with_forecast(simulated(*origins, counts=counts), COSTS, seconds)
     assert made.forecast is not None and made.origins is not None
     return made.forecast, made.origins
 
@@ -43,7 +42,7 @@ def forecast(*origins: Origin, seconds: tuple[float, ...] = (1.0,)) -> tuple[For
 )
 def test_each_pattern_has_its_cost_at_each_distance(pattern: str, nanoseconds: float) -> None:
     """300 times the first cost and 100 times the second, of which the program waits for a share."""
-    whole, (one,) = forecast(origin(pattern=pattern), seconds=(3e-5, 2.5e-5))
+    whole, (one,) = forecast(missing(pattern=pattern), seconds=(3e-5, 2.5e-5))
     saved = tuple(share * nanoseconds * 1e-9 for share in EXPOSED[pattern])
     assert one.saved_seconds == pytest.approx(saved) == whole.saved_seconds
     # Of the fastest run.
@@ -52,7 +51,7 @@ def test_each_pattern_has_its_cost_at_each_distance(pattern: str, nanoseconds: f
 
 
 def test_page_faults_are_saved_or_cost_more() -> None:
-    _, origins = forecast(origin(faults=(512, 1)), origin(faults=(1, 1)))
+    _, origins = forecast(missing(faults=(512, 1)), missing(faults=(1, 1)))
     dense, sparse = (each.saved_seconds for each in origins)
     low, high = (share * 3600e-9 for share in EXPOSED["dependent"])
     # 512 * 500 - 56000 = 200000 ns; 500 - 56000 = -55500 ns
@@ -62,7 +61,7 @@ def test_page_faults_are_saved_or_cost_more() -> None:
 
 @pytest.mark.parametrize("kind", ["file", "stack"])
 def test_memory_that_stays_on_base_pages_saves_nothing(kind: str) -> None:
-    whole, (one,) = forecast(origin(kind))
+    whole, (one,) = forecast(missing(kind))
     assert one.saved_seconds == (0.0, 0.0) and whole.time_ratio == (1.0, 1.0)
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tracing import needs_tracer
 
-from builders import configuration, kernel, record, subject_of, varied
+from builders import configuration, kernel, origin, record, simulated, subject_of, varied
 from own_program import Own, needs_thp
 from pagewise.analysis.analysis import analyse
 from pagewise.core.configuration import RunSettings
-from pagewise.core.manifest_parts import Forecast, Origin, Simulated
+from pagewise.core.manifest_parts import Forecast, Origin
 from pagewise.core.plan import with_settings
 from pagewise.core.result import read_result
 from pagewise.workloads.program.prepare import ORIGINS, without_equal
@@ -21,23 +21,18 @@ from pagewise.workloads.simulation.measured import SelectedOrigins, sets_of, sma
 MIB = 1 << 20
 
 
-def origin(name: str, mib: int, walks: int, saved: float | None = None) -> Origin:
-    memory = {"kind": "static", "bytes": mib * MIB, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1}
+def walked(name: str, mib: int, walks: int, saved: float | None = None) -> Origin:
     seconds = None if saved is None else (0.0, saved)
-    return Origin(**memory, name=name, counts={"PAGE_WALKS": walks}, saved_seconds=seconds)
-
-
-def simulated(*origins: Origin, seconds: float | None = None) -> Simulated:
-    forecast = None if seconds is None else Forecast((seconds, 2 * seconds), (0.0, 1.0), (0.0, 1.0))
-    whole = {"geometry": "any", "tool": "any", "pages": "base", "whole": True, "counts": {}, "regions": ()}
-    return Simulated(**whole, origins=origins, forecast=forecast)
+    return origin(name, bytes=mib * MIB, counts={"PAGE_WALKS": walks}, saved_seconds=seconds)
 
 
 def test_origins_that_may_save_one_per_cent_are_measured_most_first() -> None:
     # Of 2 s: 0.5, 2, 40, 5, 3 and 4 %.
-    every = [origin(str(i), 1, 1, saved) for i, saved in enumerate((0.01, 0.04, 0.8, 0.1, 0.06, 0.08))]
-    assert worth_measuring(simulated(*every, seconds=2.0), every) == [3, 4, 6, 5]
-    without = [origin("few", 1, 9), origin("most", 1, 900), origin("some", 1, 91)]
+    every = [walked(str(i), 1, 1, saved) for i, saved in enumerate((0.01, 0.04, 0.8, 0.1, 0.06, 0.08))]
+    assert worth_measuring(
+        simulated(*every, forecast=Forecast((2.0, 4.0), (0.0, 1.0), (0.0, 1.0))), every
+    ) == [3, 4, 6, 5]
+    without = [walked("few", 1, 9), walked("most", 1, 900), walked("some", 1, 91)]
     assert worth_measuring(simulated(*without), without) == [2, 3]
     assert sets_of([3, 4, 6]) == ["3", "4", "6", "3+4", "3+4+6"] and sets_of([2]) == ["2"]
 
@@ -57,7 +52,7 @@ def test_origins_that_may_save_one_per_cent_are_measured_most_first() -> None:
 def test_the_smallest_set_with_most_of_the_gain_is_selected(
     times: dict[str, float], expected: SelectedOrigins | None
 ) -> None:
-    origins = [origin("small", 1, 1), origin("large", 64, 1), origin("third", 8, 1)]
+    origins = [walked("small", 1, 1), walked("large", 64, 1), walked("third", 8, 1)]
     base, thp, where = (
         configuration(label=(name, "hardware", "regular")) for name in ("none", "thp", "where")
     )

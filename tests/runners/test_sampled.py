@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from builders import origin, simulated
 from json_schema import faults
-from pagewise.core.manifest_parts import SAMPLES, Origin, Simulated
+from pagewise.core.manifest_parts import SAMPLES, Simulated
 from pagewise.core.result import read_result
-from pagewise.core.structure import from_data
 from pagewise.workloads.simulation.measured import worth_measuring
 from querying import invoked
 from scripts import write_script
@@ -121,20 +121,5 @@ def test_nothing_is_simulated(build: Path, tmp_path: Path, program: Path):
 
 
 def test_origins_with_a_hundredth_of_the_samples_are_measured():
-    def origin(samples: int) -> Origin:
-        counts = {SAMPLES: samples}
-        return Origin(
-            kind="allocation",
-            name="f",
-            bytes=1,
-            allocations=1,
-            begin=0,
-            end=1,
-            page_faults=0,
-            counts=counts,
-        )
-
-    origins = [origin(9), origin(500), origin(10)]
-    of_all = {"geometry": "none", "tool": None, "pages": "base", "whole": True, "regions": []}
-    simulated = from_data(Simulated, {**of_all, "counts": {SAMPLES: 1000}})
-    assert worth_measuring(simulated, origins) == [2, 3]
+    origins = [origin(counts={SAMPLES: samples}) for samples in (9, 500, 10)]
+    assert worth_measuring(simulated(counts={SAMPLES: 1000}), origins) == [2, 3]

@@ -21,7 +21,6 @@ from pagewise.analysis.comparison import (
     judge,
     over_baseline,
 )
-from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, run_seconds
 from pagewise.analysis.statistics import largest, quotients, ratio
 from pagewise.core.benchmark import Benchmark
@@ -152,11 +151,6 @@ class Goal:
     most: float
     seed: int
 
-    @property
-    def ratio(self) -> Ratio | None:
-        """What was measured."""
-        return ratio(self.ratios, self.seed)
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Claim(Judged):
@@ -182,11 +176,11 @@ def answers(goals: Sequence[Goal]) -> list[TargetAnswer]:
 
 def _claims(number: int, goal: Goal) -> Iterator[_Claim]:
     """For each end of the range the claim that the median suggests."""
-    if goal.ratio is None:
+    measured, slack = ratio(goal.ratios, goal.seed), 1.0 + min(goal.floor or 0.0, _MOST_NOISE)
+    if measured is None:
         return
-    median, slack = goal.ratio.median, 1.0 + min(goal.floor or 0.0, _MOST_NOISE)
     for end, is_least in ((goal.least, True), (goal.most, False)):
-        outside = median < end if is_least else median > end
+        outside = measured.median < end if is_least else measured.median > end
         reached = end if outside else end / slack if is_least else end * slack
         if 0.0 < reached < math.inf:
             scaled = [[value / reached for value in values] for values in goal.ratios]

@@ -99,17 +99,14 @@ def fuzzed(result: Path, to: Path, source: random.Random) -> None:
             for at in range(len(lines)) if alike else (source.randrange(len(lines)),):
                 lines[at] = changed(Record, lines[at], random.Random(seed), valid=valid)
     shutil.rmtree(to, ignore_errors=True)
-    to.mkdir(parents=True)
-    records = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    write_result(to, manifest, lines)
     if isinstance(manifest.get("records"), dict) and source.random() < 0.9:
-        write_result(to, manifest, records)
         digest = json.loads((to / "manifest.json").read_text())["records"]
         judged = {name: copy.deepcopy(source.choice((*VALUES, [{}]))) for name in ("cells", "excluded")}
         if source.random() < 0.5:
             judged |= {"schema": "pagewise.analysis/1", "records": digest}
             (to / "analysis.json").write_text(json.dumps(judged))
     else:
-        (to / "records.jsonl").write_bytes(records)
         (to / "manifest.json").write_text(json.dumps(manifest))
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -101,11 +102,12 @@ ALL_LABELS = [
 ]
 
 
-def write_result(folder: Path, manifest: dict, records: bytes | None = None) -> Path:
+def write_result(folder: Path, manifest: dict, records: Iterable[Any] | None = None) -> Path:
     """Write a result's manifest with the digest of its records, and optionally these; returns the folder."""
     file = folder / "records.jsonl"
     if records is not None:
-        file.write_bytes(records)
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(json.dumps(one) + "\n" for one in records))
     content = file.read_bytes()
     digest = {"lines": content.count(b"\n"), "sha256": hashlib.sha256(content).hexdigest()}
     (folder / "manifest.json").write_text(json.dumps({**manifest, "records": digest}, indent=2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -89,7 +88,7 @@ def result(
             one.benchmark.name: {"command": ["a"], "path": "/a", "sha256": "0" * 64, **lists}
             for one in subjects
         }
-    return written_data(folder, data, records)
+    return write_result(folder, data, records)
 
 
 def plain(one: Subject) -> list[Cell]:
@@ -98,9 +97,3 @@ def plain(one: Subject) -> list[Cell]:
         replace(cell, measured=replace(cell.measured, placement="", settings=RunSettings()))
         for cell in one.cells
     ]
-
-
-def written_data(folder: Path, data: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Path:
-    folder.mkdir()
-    write_result(folder, dict(data), "".join(json.dumps(one) + "\n" for one in records).encode())
-    return folder

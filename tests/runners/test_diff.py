@@ -18,7 +18,7 @@ from json_schema import faults
 from pagewise.analysis.comparison import Reason
 from pagewise.analysis.sessions import between, changes, session
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.record import Record, dump_record
+from pagewise.core.record import Record
 from pagewise.core.structure import to_data
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
@@ -125,10 +125,9 @@ def made(tmp_path: Path) -> Callable[..., Path]:
     plain = a_manifest(configurations=(NONE, THP, SOFTWARE), subjects=(SUBJECT.planned_subject(),))
 
     def make(name: str, actual: list, change: Callable[[dict], None] = lambda manifest: None) -> Path:
-        folder, manifest = tmp_path / name, to_data(plain)
+        manifest = to_data(plain)
         change(manifest)
-        folder.mkdir()
-        return write_result(folder, manifest, b"".join(dump_record(one) + b"\n" for one in actual))
+        return write_result(tmp_path / name, manifest, map(to_data, actual))
 
     return make
 

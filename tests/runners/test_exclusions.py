@@ -79,10 +79,7 @@ def result_with(template: Path, folder: Path, change: Change) -> Result:
     mine = [one for one in records if one["run"]["kernel"] == kernel and one["run"]["module"].endswith(LABEL)]
     assert len(mine) == SEVERAL * rounds
     others = [one for one in records if one not in mine]
-    folder.mkdir()
-    changed = [*others, *change(manifest, mine)]
-    content = "".join(json.dumps(one) + "\n" for one in changed).encode()
-    return read_result(write_result(folder, manifest, content))
+    return read_result(write_result(folder, manifest, [*others, *change(manifest, mine)]))
 
 
 def values(folder: Path, sql: str) -> dict[tuple[str, str], Any]:

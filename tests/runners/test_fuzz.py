@@ -13,7 +13,6 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,11 +40,6 @@ FEWEST = 5
 FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
 
 
-def written(folder: Path, manifest: Any, records: Iterable[Any]) -> Path:
-    folder.mkdir(exist_ok=True)
-    return write_result(folder, manifest, "".join(json.dumps(one) + "\n" for one in records).encode())
-
-
 def content(folder: Path) -> tuple[Any, list[Any]]:
     """The data of a result's manifest and records."""
     lines = (folder / "records.jsonl").read_text().splitlines()
@@ -65,7 +59,7 @@ def simulation(folder: Path) -> None:
         records.append(to_data(simulated_record(made, about, "qemu 7.2")))
     part = SimulationPart(find_geometry("a64fx").data, "qemu 7.2", 5)
     planned = {"configurations": policies, "subjects": (subject_of(chase(), *policies).planned_subject(),)}
-    written(folder, to_data(a_manifest(kind="simulation", simulation=part, **planned)), records)
+    write_result(folder, to_data(a_manifest(kind="simulation", simulation=part, **planned)), records)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +67,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, template: Path) -> list[Pa
     """Results of several kinds, and those of the user's folder."""
     folder = tmp_path_factory.mktemp("fuzz")
     simulation(folder / "simulation")
-    written(folder / "kernels", *content(template))
+    write_result(folder / "kernels", *content(template))
     return sorted([*folder.iterdir(), *(Path(FURTHER).iterdir() if FURTHER else ())])
 
 
@@ -137,7 +131,7 @@ def test_assumptions_of_later_code_are_checked(results: list[Path], tmp_path: Pa
     for name in parents:
         place = place[name]
     place[last] = value
-    written(tmp_path, manifest, lines)
+    write_result(tmp_path, manifest, lines)
     if file == MANIFEST:
         with pytest.raises(FormatError):
             read_result(tmp_path)
@@ -149,7 +143,7 @@ def test_assumptions_of_later_code_are_checked(results: list[Path], tmp_path: Pa
 
 def test_a_simulation_of_several_programs_is_refused(results: list[Path], tmp_path: Path):
     manifest, lines = content(next(result for result in results if result.name == "simulation"))
-    written(tmp_path, manifest | {"subjects": manifest["subjects"] * 2}, lines)
+    write_result(tmp_path, manifest | {"subjects": manifest["subjects"] * 2}, lines)
     with pytest.raises(FormatError):
         read_result(tmp_path)
 

@@ -154,11 +154,10 @@ def test_simulations_are_queried_too(tmp_path: Path, template: Path):
         "counts": {"PAGE_WALKS": 7}, "regions": [],
     }  # fmt: skip
     traced = {name: record_data(configuration(), 1.0)[name] for name in kept} | {"simulated": simulated}
-    (tmp_path / "m").mkdir()
     about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
     changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
     changes["subjects"] = manifest["subjects"][:1]
-    write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
+    write_result(tmp_path / "m", manifest | changes, [traced])
     asked = "SELECT simulated.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
     assert rows(tmp_path, asked) == [{"walks": 7, "kind": "simulation"}]
 

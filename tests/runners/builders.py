@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from pagewise.analysis.analysis import analyse
-from pagewise.analysis.rows import KernelResult
+from pagewise.analysis.rows import KernelResult, Row
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
@@ -259,6 +259,10 @@ def compared(
                 name = {"number": number, "series": series, "kernel": one.name}
                 records.append(record(cell.measured, seconds, **name))
     return analyse([planned], records, seed=1)[0]
+
+
+def row_of(rows: Iterable[Row], one: Configuration) -> Row:
+    return next(row for row in rows if row.cell.measured == one)
 
 
 def origin(name: str = "here", **changes: Any) -> Origin:

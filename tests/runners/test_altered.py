@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import BASE, THP, a_manifest, failed_record, kernel, rounds, subject_of
+from builders import BASE, THP, a_manifest, failed_record, kernel, rounds, row_of, subject_of
 from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.core.record import Record, Status, digest_of
 from pagewise.core.result import Result, read_result
@@ -150,7 +150,5 @@ def test_failures_after_some_rounds_are_reported_with_their_share(status: Status
 @pytest.mark.parametrize(("missing", "code"), [(6, None), (7, "incomplete")])
 def test_a_configuration_with_too_few_rounds_is_excluded(missing: int, code: str | None):
     kept = [one for one in sixty(61) if one.run.module != THP.module or one.round > missing]
-    actual = analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)
-    rows = (*actual[0].groups[0].ranked, *actual[0].groups[0].unranked)
-    [row] = [row for row in rows if row.cell.measured == THP]
-    assert row.code == code and row.rounds == 60 - missing
+    thp = row_of(analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)[0].groups[0].rows, THP)
+    assert thp.code == code and thp.rounds == 60 - missing

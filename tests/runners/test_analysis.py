@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import BASE, SOFTWARE, THP, configuration, kernel, record, rounds, subject_of, varied
+from builders import BASE, SOFTWARE, THP, configuration, kernel, record, rounds, row_of, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.page_policy import HUGEPAGES
@@ -22,16 +22,12 @@ def group(*records, configurations=(BASE, THP)):
     return analyse([subject_of(kernel(), *configurations)], records, seed=1)[0].groups[0]
 
 
-def row(actual, one):
-    return next(row for row in (*actual.ranked, *actual.unranked) if row.cell.measured == one)
-
-
 SWEPT = record(BASE, 1.0, series="sweep")
 BASELINES = rounds({BASE: drifting(1.0)}, drifting(1.0, skew=3))
 
 
 def test_a_faster_configuration_is_seen_through_drift():
-    actual = row(group(*BASELINES, *rounds({THP: drifting(0.9, skew=1)})), THP)
+    actual = row_of(group(*BASELINES, *rounds({THP: drifting(0.9, skew=1)})).rows, THP)
     ratio = actual.time_ratio
     assert (actual.verdict, ratio.pairs, ratio.median) == ("faster", 7, pytest.approx(0.9, abs=0.01))
     assert ratio.low < 0.9 < ratio.high
@@ -39,13 +35,13 @@ def test_a_faster_configuration_is_seen_through_drift():
 
 def test_time_matches_one_pass_of_the_median_repetition():
     two = record(BASE, [4.0, 100.0, 2.0], passes_per_repetition=2)
-    assert row(group(two), BASE).seconds == pytest.approx(2.0)
+    assert row_of(group(two).rows, BASE).seconds == pytest.approx(2.0)
 
 
 def test_a_run_on_wrong_pages_is_excluded_with_a_note():
     records = rounds({THP: drifting(0.9, skew=1)})
     records[3] = varied(records[3], "pages", huge_coverage=0.6)
-    actual = row(group(*BASELINES, *records), THP)
+    actual = row_of(group(*BASELINES, *records).rows, THP)
     assert actual.runs == actual.time_ratio.pairs == 6 and actual.note
 
 
@@ -53,7 +49,7 @@ def test_an_invalid_baseline_leaves_no_ratios():
     bad = [varied(one, "validation", passed=False) for one in BASELINES]
     actual = group(*bad, *rounds({THP: drifting(0.5)}))
     assert actual.baseline is None
-    kept = row(actual, THP)
+    kept = row_of(actual.rows, THP)
     assert (kept.time_ratio, kept.verdict, kept.reason) == (None, "inconclusive", "no baseline")
 
 

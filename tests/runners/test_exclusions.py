@@ -99,7 +99,7 @@ def test_a_query_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], t
         (one.benchmark.name, row.cell.measured.module): row
         for one in analyse_result(result)
         for group in one.groups
-        for row in (*group.ranked, *group.unranked)
+        for row in group.rows
     }
     assert {row.code for row in reported.values() if row.code} == {code}
     # Without the file of a report it is analysed.

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from builders import BASE, THP, configuration, kernel, rounds, subject_of
+from builders import BASE, THP, configuration, kernel, rounds, row_of, subject_of
 from pagewise.analysis.analysis import analyse, widths_of
 from pagewise.analysis.comparison import correct_p
 from pagewise.analysis.statistics import drift, largest, modified_z, outliers
@@ -23,10 +23,6 @@ STEADY = np.random.default_rng(4).lognormal(0.0, 0.004, size=(5, 14))
 def compared(base, again, thp):
     """The result of a comparison from times by round: the baseline, again, and thp."""
     return analyse([subject_of(kernel(), BASE, THP)], rounds({BASE: base, THP: thp}, again), seed=1)[0]
-
-
-def thp_of(result):
-    return next(row for row in result.groups[0].ranked if row.cell.measured == THP)
 
 
 def test_modified_z_matches_iglewicz_and_hoaglin():
@@ -82,7 +78,7 @@ def test_many_comparisons_are_corrected_together():
 
 def test_a_spike_is_shown_and_kept():
     result = compared(*STEADY[:2], STEADY[2] * np.where(np.arange(14) == 4, 1.5, 1.0))
-    row = thp_of(result)
+    row = row_of(result.ranked, THP)
     assert row.outliers == ((5, pytest.approx(1.5, rel=0.02)),) and row.time_ratio.pairs == 14
     assert re.search(r"(?<![\d.])5(?!\.?\d)", noise_table(result).as_text)
 
@@ -90,7 +86,7 @@ def test_a_spike_is_shown_and_kept():
 def test_bimodal_times_are_reported():
     slow = np.where(np.arange(14) % 2 == 0, 1.7, 1.0)
     result = compared(STEADY[0] * slow, STEADY[1] * slow[::-1], STEADY[2] * np.roll(slow, 1))
-    row = thp_of(result)
+    row = row_of(result.ranked, THP)
     assert (row.verdict, row.reason) == ("inconclusive", "bimodal")
     assert [row.bimodal.slow_share for row in result.groups[0].ranked] == [0.5, 0.5]
     assert all("1.70" in str(row["bimodal"]) for row in noise_table(result).records())
@@ -100,11 +96,12 @@ def test_a_ratio_that_turns_is_not_reported():
     """Pairing removes the drift that all have; a ratio that passes 1 is not a verdict."""
     common = np.linspace(1.0, 1.4, 14)
     steady = compared(STEADY[0] * common, STEADY[1] * common, 0.95 * STEADY[2] * common)
-    assert thp_of(steady).verdict == "faster" and thp_of(steady).time.drift is None
+    row = row_of(steady.ranked, THP)
+    assert row.verdict == "faster" and row.time.drift is None
     assert steady.groups[0].baseline.drift.change == pytest.approx(0.4, abs=0.03)
     assert "39.8 %" in noise_table(steady).as_text
     turning = compared(STEADY[0], STEADY[1], STEADY[2] * np.linspace(0.9, 1.04, 14))
-    row = thp_of(turning)
+    row = row_of(turning.ranked, THP)
     assert (row.verdict, row.reason) == ("inconclusive", "drift") and row.time.drift.crosses_one
     assert row.time.drift.first < 0.95 and len(noise_table(turning).rows) == 1
 
@@ -113,7 +110,7 @@ def test_widths_decide_and_nothing_else():
     result = compared(*STEADY[:3])
     faster = compared(*STEADY[:2], 0.5 * STEADY[2])
     base, thp = (("triad", row.cell.key) for row in result.ranked)
-    of_aa, of_thp = result.groups[0].repeated[0].width, thp_of(result).time_ratio.width
+    of_aa, of_thp = result.groups[0].repeated[0].width, row_of(result.ranked, THP).time_ratio.width
     # The noise floor must be known for each verdict.
     widths = {base: of_aa, thp: max(of_aa, of_thp)}
     assert widths_of([result]) == widths

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import BASE, THP, configuration, kernel, record, subject_of
+from builders import BASE, THP, configuration, kernel, record, row_of, subject_of
 from own_program import Own, needs_thp
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import bests
@@ -50,33 +50,29 @@ def compared(budget: float | None, others: dict[Configuration, tuple[float, floa
     return result
 
 
-def row(result: KernelResult, one: Configuration):
-    return next(row for row in result.ranked if row.cell.measured == one)
-
-
 def test_the_ratio_of_memory_is_paired_by_round():
-    thp = row(compared(None), THP)
+    thp = row_of(compared(None).ranked, THP)
     assert thp.memory.pairs == 7 and thp.memory.median == pytest.approx(1.12, rel=0.01)
     assert thp.memory.low <= thp.memory.median <= thp.memory.high
-    assert row(compared(None), BASE).memory is None and not thp.over_budget
+    assert row_of(compared(None).ranked, BASE).memory is None and not thp.over_budget
 
 
 @pytest.mark.parametrize(("budget", "advised"), [(None, "thp"), (0.2, "thp"), (0.1, "hugetlbfs")])
 def test_a_policy_above_the_budget_is_ranked_and_not_advised(budget: float | None, advised: str):
     result = compared(budget)
-    assert len(result.ranked) == 3 and row(result, THP).over_budget == (advised != "thp")
+    assert len(result.ranked) == 3 and row_of(result.ranked, THP).over_budget == (advised != "thp")
     assert bests([result])[0].row.cell.measured.hugepages == advised
     given = advice.answers([result])
     assert given[0].values == (advised,) and advised_policy([result], given) == advised
     # As the reason against it.
-    assert (cost_text(row(result, THP)) in advice.headline([result], given)) == (advised != "thp")
+    assert (cost_text(row_of(result.ranked, THP)) in advice.headline([result], given)) == (advised != "thp")
 
 
 def test_nothing_is_advised_when_all_are_above_the_budget():
     result = compared(0.1, {THP: (0.8, 3.0)})
     assert advice.answers([result]) == [] and bests([result])[0].row is None
     assert advised_policy([result], []) is None
-    assert cost_text(row(result, THP)) in advice.headline([result], [])
+    assert cost_text(row_of(result.ranked, THP)) in advice.headline([result], [])
 
 
 def test_the_baseline_is_advised_when_others_are_slower():

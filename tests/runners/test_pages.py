@@ -67,7 +67,7 @@ def test_rows_are_distinguished_and_pages_must_be_those_requested():
         made = rounds({base: [1.0] * 5, built: [0.8] * 5}, [1.0] * 5)
         made += [reported(number, policy, size) for number in range(1, 6)]
         group = analyse([one], made, 1)[0].groups[0]
-        return {row.cell.measured.hugepages: row for row in (*group.ranked, *group.unranked)}
+        return {row.cell.measured.hugepages: row for row in group.rows}
 
     actual = rows("thp:64k", 65536)
     assert actual["thp"].time_ratio.median == pytest.approx(0.8)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.record import Record
-from pagewise.core.result import read_result
 from pagewise.machine.host import bracketed_word
 from scripts import called
 from stage import Stage, write_case
@@ -109,7 +108,7 @@ class Own:
         return "--case", write_case(self.folder, **fields)
 
     def records(self, series: str = "compare") -> list[Record]:
-        return [one for one in read_result(self.stage.result()).records if one.run.series == series]
+        return [one for one in self.stage.read_result().records if one.run.series == series]
 
     def statuses(self) -> dict[str, set[str]]:
         actual: dict[str, set[str]] = {}

@@ -16,11 +16,11 @@ from typing import Any
 import yaml
 
 from forked import PYTHON, run_module
+from pagewise.core.result import Result, read_result
 from scripts import HANGS_AFTER, called, write_script
 
 ROOT = Path(__file__).parents[2]
 RUNNERS = ROOT / "runners"
-sys.path.insert(0, str(RUNNERS))
 
 FAKE = Path(__file__).with_name("fake_kernel.py")
 EVENTS = ROOT / "kernels" / "region" / "groups"
@@ -267,3 +267,6 @@ class Stage:
     def result(self) -> Path:
         """The newest result's folder."""
         return max(self.results.iterdir())
+
+    def read_result(self) -> Result:
+        return read_result(self.result())

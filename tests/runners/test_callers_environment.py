@@ -142,9 +142,9 @@ def test_impossible_times_are_excluded(seconds: str, stage: Stage):
     stage.environment = hyperfine(stage.folder / "bin", "echo hyperfine 1.18.0", does)
     stage.add("gcc-12.2.0", BASE, [CHASE])
     stage.compare("--rounds", "1", "--no-sweep", code=1)
-    assert {one.status for one in read_result(stage.result()).records} == {"failed"}
+    assert {one.status for one in stage.read_result().records} == {"failed"}
     stage.compare(*OWN, "--", "/bin/true", code=1)
-    assert "ok" not in {one.status for one in read_result(stage.result()).records}
+    assert "ok" not in {one.status for one in stage.read_result().records}
 
 
 def test_a_folders_matplotlibrc_decides_nothing(tmp_path: Path):

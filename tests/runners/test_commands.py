@@ -80,7 +80,7 @@ def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
     done = stage.compare("--rounds", "1", code=0)
     assert planned(done.stderr) == (["triad"], [1, 4, 5, 9])
     page = (stage.result() / "report.html").read_text()
-    sections = report_of(read_result(stage.result())).sections
+    sections = report_of(stage.read_result()).sections
     (of_kernel,) = (one.blocks for one in sections if one.title == TRIAD["title"])
     tables = [one for one in of_kernel if isinstance(one, Section) and isinstance(one.blocks[0], Table)]
     titles = {one.blocks[0].columns[0].kind: f"{one.title}</summary>" for one in tables}
@@ -106,7 +106,7 @@ def test_a_report_is_made_again_from_the_folder_alone(compared, stage: Stage):
 
 def test_a_narrow_console_cuts_no_value_off(compared):
     """The times of the first touch go where there is no room; what stays is whole, however wide that is."""
-    report = report_of(read_result(compared[0].result()))
+    report = report_of(compared[0].read_result())
     (kernels,) = (one.blocks for one in report.sections if isinstance(one.blocks[0], Section))
     tables = (one for one in kernels[0].blocks if isinstance(one, Table))
     table = next(one for one in tables if any(column.optional for column in one.columns))
@@ -167,7 +167,7 @@ def test_an_interrupt_keeps_and_reports_finished_runs(stage: Stage):
     output, errors = process.communicate(timeout=HANGS_AFTER)
     assert process.returncode == 143, errors
     assert errors.splitlines()[-1].startswith("pagewise: ") and TRIAD["title"] in output
-    result = read_result(stage.result())
+    result = stage.read_result()
     assert result.skipped == [] and len(result.records) >= 13
     assert result.manifest.state == "interrupted" and result.manifest.rounds_done >= 4
     assert (stage.result() / "report.html").exists()
@@ -193,7 +193,7 @@ def test_a_full_disk_loses_nothing(small: Stage):
         assert "Traceback" not in done.stderr
         lines = (small.result() / "records.jsonl").read_bytes()
         assert lines.endswith(b"\n") and lines.count(b"\n") > 10
-        assert read_result(small.result()).skipped == []
+        assert small.read_result().skipped == []
     finally:
         subprocess.run(["umount", small.results], check=True)
 
@@ -225,7 +225,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     done = stage.compare(*options, code=1)
     wrong = [row["invalid"] for row in rows_of(stage.result()) if row["code"] == "wrong_placement"]
     assert len(wrong) == 2 and all("4095" in reason and reason in done.stdout for reason in wrong)
-    result = read_result(stage.result())
+    result = stage.read_result()
     names, counts = planned(done.stderr)
     assert names == ["triad"] and {5, 7} <= {*counts}
     assert [place.memory for place in result.manifest.placements] == ["default", "interleave:0"]

@@ -110,7 +110,7 @@ def test_one_region_of_the_program_in_each_placement(stage: Stage):
     actual = {(row["hugepages"], row["placement"]) for row in ratios}
     assert actual == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
     values = rows(stage.result() / "counters.csv")
-    whole = {r.configuration.hugepages: r for r in read_result(stage.result()).records}["none"]
+    whole = {r.configuration.hugepages: r for r in stage.read_result().records}["none"]
     reported = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")
     cycles = whole.counters["CYCLES_NOT_IN_HALT"] / len(whole.seconds.repetitions)
     assert float(reported["value"]) == pytest.approx(cycles / 2, rel=0.2)
@@ -124,7 +124,7 @@ def test_a_crash_in_one_group_and_missing_pages_are_reported_and_the_rest_is_use
     for label, behaviour in zip(LABELS, ({}, crash, {"mode": "pages"}), strict=True):
         stage.add("gcc-12.2.0", label, [TRIAD], papi="on", **behaviour)
     done = run(stage, "--events", "zen4", "--groups", "tlb,walks", "--rounds", "2", code=1)
-    result = read_result(stage.result())
+    result = stage.read_result()
     notes = [note for note in report_of(result).notes if re.search(r"\bwalks\b", note)]
     assert sorted("SIGSEGV" in note for note in notes) == [False, True]
     assert all(note in " ".join(done.stdout.split()) for note in notes)

@@ -17,7 +17,6 @@ from pagewise.core.events import PERF, SOFTWARE
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
-from pagewise.core.result import read_result
 from pagewise.session.launch import Start, Stopwatch
 from pagewise.session.workload import Outcome
 from pagewise.stack.provenance import find_hyperfine
@@ -205,7 +204,7 @@ def test_a_program_is_counted_under_each_policy(stage: Stage):
     data = json.loads(done.stdout)
     quantities = {row["quantity"] for row in data["values"]}
     assert {"time", "page_faults", "PAGE_FAULTS", "TASK_CLOCK"} <= quantities
-    result = read_result(stage.result())
+    result = stage.read_result()
     (program,) = result.manifest.programs.values()
     assert result.manifest.kind == "counters" and program["command"][0] == sys.executable
     series = [one.run.series for one in result.records]

@@ -18,7 +18,6 @@ import pytest
 
 from pagewise import cli
 from pagewise.core.errors import Interrupted, RefusedError, SetupError, refused_by_system
-from pagewise.core.result import read_result
 from pagewise.store import sources
 from scripts import called
 from stage import Stage
@@ -132,7 +131,7 @@ def test_a_session_and_its_result(tmp_path: Path):
 
     results = str(stage.results)
     run("compare", "--output", results, "--rounds", "3", "--policies", "none,reuse", "--", "true")
-    assert read_result(stage.result()).manifest.state == "complete"
+    assert stage.read_result().manifest.state == "complete"
     (listed,) = json.loads(run("results", "list", "--json", results))["results"]
     assert listed["faults"] == [] and listed["state"] == "complete"
     run("report", str(stage.result()))

@@ -18,7 +18,7 @@ from pagewise.analysis.analysis import analyse_result
 from pagewise.core.manifest import EnergyPart
 from pagewise.core.record import Record
 from pagewise.core.record_parts import ENERGY, POWER
-from pagewise.core.result import Result, read_result
+from pagewise.core.result import Result
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.report.views import comparisons, data
 from pagewise.report.views.kernels import view
@@ -191,7 +191,7 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     first, second = (row for row in actual["comparisons"] if row["kind"] == "energy")
     assert first["ratio"] is None
     assert second["verdict"] == "higher" and 1.5 < second["ratio"] < 2.5
-    result = read_result(stage.result())
+    result = stage.read_result()
     timed = (one for one in result.records if one.run and one.run.series == "compare")
     assert {one.figures[ENERGY] for one in timed} == {2, 4}
     assert result.manifest.energy is not None and result.manifest.energy.source == "powercap"

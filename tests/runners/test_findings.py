@@ -12,7 +12,6 @@ from pagewise.analysis.analysis import analyse, widths_of
 from pagewise.analysis.comparison import correct_p
 from pagewise.analysis.statistics import drift, largest, modified_z, outliers
 from pagewise.core.plan import order_of_round
-from pagewise.core.result import read_result
 from pagewise.report.views import data, session
 from pagewise.report.views.kernel import noise_table
 from stage import TRIAD, Stage
@@ -149,7 +148,7 @@ def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, argument
     for pages, factor in (("none", "1"), ("thp", "0.8")):
         stage.add("gcc-12.2.0", (pages, "hardware", "regular"), [TRIAD], factor=factor)
     stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments, code=0)
-    result = read_result(stage.result())
+    result = stage.read_result()
     manifest, until = result.manifest, result.manifest.until
     assert (until.ended, manifest.aa, manifest.rounds) == (ended, 2, 3)
     assert until.rounds == {"triad": manifest.rounds_done}

@@ -15,7 +15,6 @@ import pytest
 from fake_root import tree
 from launched import Launcher
 from own_program import needs_thp
-from pagewise.core.result import read_result
 from pagewise.machine.groups import Reached, memory_left, pool_pages_left, read_reached
 from pagewise.machine.host import read_host
 from pagewise.workloads.doctor import page_findings
@@ -236,6 +235,6 @@ def test_a_program_that_its_control_group_killed_is_explained(limited: Path, tmp
     words = ("--rounds", "1", "--policies", "none", "--", sys.executable, "-c", TOUCH)
     command = stage.command("compare", "--output", str(stage.results), *words)
     called(command, env=stage.variables(), cwd=tmp_path, preexec_fn=enter)
-    failure = read_result(stage.result()).records[0].failure
+    failure = stage.read_result().records[0].failure
     assert failure is not None and failure.exit_code == 137 and failure.remedy
     assert str(limited) in failure.message and "200 MiB" in failure.message

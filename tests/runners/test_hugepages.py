@@ -178,7 +178,7 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
         assert read_result(folder).manifest.state == "complete"
     else:
         stage.compare("--rounds", "1", "--prepare-pages", code=0)
-        manifest = read_result(stage.result()).manifest
+        manifest = stage.read_result().manifest
         assert {pool.before for pool in manifest.pool} == {pages_before}
         [pool] = [one for one in manifest.host.pools if one.page_bytes == PAGE_BYTES]
         assert pool.total == pages_before
@@ -194,5 +194,5 @@ def test_a_second_comparison_that_reserves_pages_is_refused(pages_before, stage:
     assert len(list(stage.results.iterdir())) == 1 and int(MACHINE.read_text()) == reserved_now
     _, errors = reserving.communicate(timeout=HANGS_AFTER)
     assert reserving.returncode == 0, errors
-    assert {record.status for record in read_result(stage.result()).records} == {"ok"}
+    assert {record.status for record in stage.read_result().records} == {"ok"}
     assert int(MACHINE.read_text()) == pages_before

@@ -16,7 +16,6 @@ from pagewise.analysis.consistency import incomparable
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import differing
 from pagewise.core.plan import Subject, order_of_sweeps, subject, with_options
-from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.views import comparisons
 from stage import CHASE, DISTANCES, PAGES, TRIAD, Stage
@@ -131,7 +130,7 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
     assert (effect["dimension"], effect["options"]["align"]) == ("align", "soa")
     assert effect["reference_options"] == "align=aos,buffer=planes"
     assert effect["value"] == pytest.approx(change["ratio"]) and effect["pairs"] == 3
-    for run in (one.run for one in read_result(stage.result()).records):
+    for run in (one.run for one in stage.read_result().records):
         given = dict(option.split("=") for option in (run.options or "").split(",") if option)
         assert given.keys() == ({"align", "buffer"} if run.kernel == "triad" else set())
         for name, value in given.items():

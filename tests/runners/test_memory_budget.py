@@ -15,7 +15,6 @@ from pagewise.analysis.rows import KernelResult
 from pagewise.core.configuration import Configuration
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
-from pagewise.core.result import read_result
 from pagewise.report.views import advice
 from pagewise.report.views.applying import advised_policy
 from pagewise.report.views.data import cost_text
@@ -105,7 +104,7 @@ def test_a_comparison_reports_time_for_memory(own: Own):
     assert rows["none"]["memory_ratio"] is None is rows["none"]["more_memory_bytes"]
     assert rows["thp"]["memory_ratio_low"] <= rows["thp"]["memory_ratio"] <= rows["thp"]["memory_ratio_high"]
     assert rows["thp"]["over_memory_budget"] == (rows["thp"]["memory_ratio"] > 1.1)
-    assert read_result(own.stage.result()).manifest.programs["case"]["memory_budget"] == 0.1
+    assert own.stage.read_result().manifest.programs["case"]["memory_budget"] == 0.1
     # On a busy machine, a run may end before its first sample.
     sampled = [one for one in own.records() if one.program.page_tables is not None]
     assert sampled

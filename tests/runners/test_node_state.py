@@ -28,7 +28,7 @@ from pagewise.core.node_state import (
     unusable_index,
 )
 from pagewise.core.record import Record
-from pagewise.core.result import Result, read_result
+from pagewise.core.result import Result
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict, read_state, unit_of_process
 from pagewise.machine.settings.kinds import Word
@@ -171,7 +171,7 @@ def test_every_run_records_the_state(stage: Stage):
     shown = json.loads(done.stdout)
     assert faults("verdicts", shown) == []
     assert {row["hugepages"]: row["runs"] for row in shown["node_state"]} == {"none": 4, "thp": 2}
-    nodes = [record.run.node for record in read_result(stage.result()).records]
+    nodes = [record.run.node for record in stage.read_result().records]
     assert len(nodes) == 6 and all(node.free_blocks for node in nodes)
     assert all(0 <= node.unusable_index <= 1 for node in nodes if node.unusable_index is not None)
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from own_program import SOURCES, Own, needs_thp
-from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.program import Program
 from scripts import write_script
@@ -88,7 +87,7 @@ def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own
     script = write_script(own.folder / "run.sh", f"#!/bin/sh\n{own.programs / 'memory'} static\n")
     own.stage.compare("--policies", "none,bss,text", "--rounds", "1", "--", str(script), code=0)
     assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "text": {"pages_unavailable"}}
-    program = read_result(own.stage.result()).manifest.programs["run_sh"]
+    program = own.stage.read_result().manifest.programs["run_sh"]
     assert [Path(ran["path"]).name for ran in program["programs"]] == ["memory"]
     reasons = {policy["name"]: policy["unavailable_reason"] is not None for policy in program["policies"]}
     assert reasons == {"none": False, "bss": False, "text": True}

@@ -10,7 +10,6 @@ import pytest
 from builders import configuration
 from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import Cell
-from pagewise.core.result import read_result
 from pagewise.session.work import MOST_LINES, Work
 from scripts import write_script
 from stage import Stage, write_case
@@ -82,7 +81,7 @@ def test_a_script_that_depends_on_the_policys_settings(stage: Stage, command: st
     selected = ("--output", str(stage.results), "--rounds", "2", "--policies", "none,reuse", "--json")
     case = write_case(stage.folder, exit_codes=[0, 3])
     done = stage.run(command, *selected, "--case", case, "--", str(script), code=0)
-    (difference,) = read_result(stage.result()).manifest.differing_work
+    (difference,) = stage.read_result().manifest.differing_work
     assert difference == WorkDifference(
         "case/reuse", missing=("fast way",), added=("slow way",), baseline_exit_codes=(0,), exit_codes=(3,)
     )

@@ -14,7 +14,6 @@ from own_program import Own, needs_madvise
 from pagewise.analysis.validity import exclusion
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.record_parts import Binding, ProcessPlacement, RankUse
-from pagewise.core.result import read_result
 from pagewise.core.structure import to_data
 from pagewise.machine.placement import Where, placements
 from pagewise.session.ranks import Ranks
@@ -146,7 +145,7 @@ def test_each_rank_of_a_program_is_verified(own: Own, program: str):
     first, second = wrong.ranks
     assert first.pages.huge_coverage >= 0.8 and second.pages.huge_coverage < 0.8
     assert "rank 1" in own.reason("thp") and wrong.program.processes == 2
-    assert read_result(own.stage.result()).manifest.placement.ranks == 2
+    assert own.stage.read_result().manifest.placement.ranks == 2
 
 
 @pytest.mark.long
@@ -175,7 +174,7 @@ def test_ranks_of_a_kernel_are_in_its_record(stage: Stage):
     for label, mode in ((BASE, "ok"), (THP, "wrong_rank")):
         stage.add("gcc-12.2.0", label, [{**TRIAD, "ranks": True}], mode=mode)
     stage.compare("--rounds", "1", "--no-sweep", "--ranks", "2", code=1)
-    for one in read_result(stage.result()).records:
+    for one in stage.read_result().records:
         assert [use.rank for use in one.ranks] == [0, 1] and one.run.bound.ranks == 2
         fault = exclusion(one)
         assert (one.configuration.hugepages == "thp") == (fault is not None and "rank 1" in fault.reason)

@@ -14,7 +14,6 @@ import yaml
 from json_schema import faults
 from pagewise.analysis.quantities import Goal, answers
 from pagewise.core.errors import FormatError
-from pagewise.core.result import read_result
 from pagewise.workloads.program.output import CodeMetric, pattern_of
 from pagewise.workloads.program.suite import read_code
 from scripts import write_script
@@ -113,7 +112,7 @@ def test_the_ratio_of_two_programs_and_its_target(
     assert row["pairs"] == 3 and row["noise_floor"] == 0
     (saved,) = (row for row in compared(stage) if row["kind"] == "target")
     assert (saved["kernel"], saved["reference_kernel"]) == ("subject_big_3", "reference_big_3")
-    result = read_result(stage.result())
+    result = stage.read_result()
     assert result.folder.name.endswith("-subject_big_3")
     assert faults("manifest", json.loads((result.folder / "manifest.json").read_text())) == []
     assert {record.run.command[1:] for record in result.records if record.run} == {("2", "3")}

@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 
 from pagewise.core.manifest import Manifest
-from pagewise.core.result import Result, read_result
+from pagewise.core.result import Result
 from pagewise.core.structure import faults
 from pagewise.workloads.program.suite import known_codes, read_code
 from scripts import write_script
@@ -37,7 +37,7 @@ def stage(tmp_path: Path) -> Stage:
 def compared(stage: Stage, *words: str) -> Result:
     common = ("--policies", "none", "--rounds", "2", "--output", str(stage.results))
     stage.run("compare", *common, *words, code=0)
-    return read_result(stage.result())
+    return stage.read_result()
 
 
 @pytest.mark.long

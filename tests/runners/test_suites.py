@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.result import Result, read_result
+from pagewise.core.result import Result
 from pagewise.session.processes import Shell
 from pagewise.workloads.program.suite import SuiteFile, example, known_codes, read_code
 from scripts import called, write_script
@@ -102,7 +102,7 @@ def test_a_case_of_ones_own_finds_its_program_and_input(suites: Stage, last: str
         metrics=[{"label": "Value", "unit": "s", "better": "lower", "pattern": r"^value (\S+)"}],
     )  # fmt: skip
     done = suites.compare("--policies", "none", "--rounds", "1", "--case", case)
-    records = read_result(suites.result()).records
+    records = suites.read_result().records
     assert {record.status for record in records} == {status}, done.stderr
     assert status != "ok" or {record.metrics["value"] for record in records} == {7.0}
     assert not (suites.folder / "result").exists()
@@ -182,7 +182,7 @@ def metrics(result: Result) -> set[tuple[str, str, str]]:
 
 def compared(suites: Stage, *words: str) -> Result:
     suites.compare("--policies", "none", *words, code=0)
-    return read_result(suites.result())
+    return suites.read_result()
 
 
 @pytest.mark.long
@@ -244,7 +244,7 @@ def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable:
     file = suites.folder / "envs/suites/codes/sqlite.yaml"
     file.write_text(re.sub("policies: .*", "policies: [none, thp]", file.read_text()))
     suites.compare("--rounds", "1", "--suite", "sqlite", code=0)
-    result = read_result(suites.result())
+    result = suites.read_result()
     assert {record.status for record in result.records} == {"ok"} and len(result.records) == 5
     assert {name for name, *_ in metrics(result)} >= {"fill", "index", "join"}
     table = json.loads(suites.run("results", "query", "programs", str(suites.results), "--json").stdout)

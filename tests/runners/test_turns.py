@@ -20,7 +20,6 @@ from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.series import run_seconds
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
-from pagewise.core.result import read_result
 from pagewise.session.launch import TIMED_OUT, Start, Stopwatch
 from pagewise.session.turns import measure_in_turns
 from pagewise.workloads.kernels.turns import Room, turns_of
@@ -185,7 +184,7 @@ def turns_taken(
         stage.add("gcc-12.2.0", label, [TRIAD], turns=str(stage.folder / "turns"), **more)
     done = stage.compare("--json", *arguments, code=code)
     assert done.returncode in (0, 1), done.stderr
-    return done.stdout, read_result(stage.result()).records
+    return done.stdout, stage.read_result().records
 
 
 @pytest.mark.long

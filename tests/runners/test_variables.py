@@ -10,7 +10,6 @@ from builders import configuration, kernel
 from json_schema import faults
 from pagewise.core.environment import influences
 from pagewise.core.plan import Subject, subject
-from pagewise.core.result import read_result
 from pagewise.session.options import SessionOptions
 from pagewise.session.settings import in_all_states
 from stage import PAGES, TRIAD, Stage
@@ -75,6 +74,6 @@ def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> Non
     first = {name: values[0] for name, values in names.items()}
     expected = [first, *(first | {name: values[1]} for name, values in names.items())]
     assert len(kernel_["configurations"]) == len(expected)
-    for run in (one.run for one in read_result(stage.result()).records):
+    for run in (one.run for one in stage.read_result().records):
         assert dict(option.split("=", 1) for option in (run.options or "").split(",")) in expected
     assert influences(first) == dict(sorted(first.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -100,6 +101,11 @@ ALL_LABELS = [
         ("hardware", "nontemporal"),
     )
 ]
+
+
+def csv_rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
 
 
 def write_result(folder: Path, manifest: dict, records: Iterable[Any] | None = None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import io
 import json
@@ -25,11 +24,7 @@ from pagewise.report.model import Section, Table
 from pagewise.report.render import terminal
 from pagewise.report.views import report_of
 from scripts import HANGS_AFTER, called
-from stage import ALL_LABELS, BASE, CHASE, DISTANCES, THP, TRIAD, Stage
-
-
-def rows_of(folder: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((folder / "summary.csv").open()))
+from stage import ALL_LABELS, BASE, CHASE, DISTANCES, THP, TRIAD, Stage, csv_rows
 
 
 def records(folder: Path) -> list[dict]:
@@ -64,7 +59,7 @@ def test_a_comparison_from_modules_to_report(compared):
     page = (folder / "report.html").read_text().replace("http://www.w3.org", "")
     assert not any(text in page for text in ("<script", "https://", "http://"))
     assert page.count("<figure>") == 1
-    rows = rows_of(folder)
+    rows = csv_rows(folder / "summary.csv")
     assert len(rows) == 6
     thp = next(row for row in rows if row["kernel"] == "triad" and row["hugepages"] == "thp")
     assert thp["verdict"] == "faster" and float(thp["time_ratio"]) == pytest.approx(0.8, abs=0.03)
@@ -145,7 +140,7 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
         mode: stage.add("gcc-12.2.0", labels[mode], [TRIAD], mode=mode, factor="0.1") for mode in INVALID
     }
     stage.compare("--rounds", "3", "--timeout", "1", "--no-sweep", code=1)
-    rows = {row["module"]: row for row in rows_of(stage.result())}
+    rows = {row["module"]: row for row in csv_rows(stage.result() / "summary.csv")}
     for mode, (code, reason, remedy) in INVALID.items():
         row = rows[modules[mode]]
         assert row["code"] == code and reason in row["invalid"] and remedy in row["remedy"], mode
@@ -223,7 +218,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "block", "regular"), [TRIAD], mode="wrong_cpu", factor="0.1")
     options = ("--rounds", "5", "--no-sweep", "--bind", "first-touch,interleave:0")
     done = stage.compare(*options, code=1)
-    wrong = [row["invalid"] for row in rows_of(stage.result()) if row["code"] == "wrong_placement"]
+    lines = csv_rows(stage.result() / "summary.csv")
+    wrong = [row["invalid"] for row in lines if row["code"] == "wrong_placement"]
     assert len(wrong) == 2 and all("4095" in reason and reason in done.stdout for reason in wrong)
     result = stage.read_result()
     names, counts = planned(done.stderr)
@@ -236,7 +232,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
         assert record.run.placement == bound.name == name
     rows = {
         (row["hugepages"], row["placement"]): row
-        for row in rows_of(stage.result())
+        for row in lines
         if row["prefetch"] == "hardware" or row["verdict"]
     }
     assert rows["none", "first-touch"]["is_baseline"] == "True"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
 import subprocess
 from collections import Counter
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +16,7 @@ from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.views import report_of
 from pagewise.workloads.counters.machine import kernel_events
-from stage import CHASE, EVENTS, TRIAD, Stage
+from stage import CHASE, EVENTS, TRIAD, Stage, csv_rows
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
@@ -42,11 +40,6 @@ def run(stage: Stage, *arguments: str, code: int = 0) -> subprocess.CompletedPro
 def counted(stage: Stage, *arguments: str, **behaviour: str) -> subprocess.CompletedProcess[str]:
     """Counting with programs of one compiler."""
     return run(filled(stage, compilers=("gcc-12.2.0",), **behaviour), *arguments)
-
-
-def rows(file: Path) -> list[dict[str, str]]:
-    with file.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +66,18 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert result.manifest.counters.events.name == "a64fx"
     ratios = {
         (row["compiler"], row["hugepages"], row["quantity"]): float(row["ratio"])
-        for row in rows(folder / "comparisons.csv")
+        for row in csv_rows(folder / "comparisons.csv")
         if row["kind"] == "pages"
     }
     assert ratios[("gcc-12.2.0", "thp", "L1D_TLB_REFILL")] == pytest.approx(0.1, rel=0.1)
-    raw = rows(folder / "counts.csv")
+    raw = csv_rows(folder / "counts.csv")
     assert len(raw) == 3 * 6 * 12 and {row["group"] for row in raw} == {"tlb", "l1"}
     assert all(float(row["count"]).is_integer() for row in raw)
-    values = rows(folder / "counters.csv")
+    values = csv_rows(folder / "counters.csv")
     assert {row["kind"] for row in values} == {"run", "count", "rate", "imbalance"}
     own = [row for row in values if row["kind"] == "imbalance"]
     assert {row["value"] for row in own} == {"1.25"}
-    compared = {row["quantity"] for row in rows(folder / "comparisons.csv")}
+    compared = {row["quantity"] for row in csv_rows(folder / "comparisons.csv")}
     assert not compared & {row["quantity"] for row in own}
     # Of each compiler one of load imbalance: counts without a column of units.
     tables = [block for block in report_of(result).sections[0].blocks if isinstance(block, Table)]
@@ -97,7 +90,7 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage):
     done = counted(stage, "--events", "software", "--rounds", "1", papi="off")
     (rate,) = (metric.title for metric in SOFTWARE.metrics if metric.name == "page_fault_rate")
     assert "PAGE_FAULTS" in done.stdout and rate in done.stdout
-    ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "comparisons.csv")}
+    ratios = {row["quantity"]: float(row["ratio"]) for row in csv_rows(stage.result() / "comparisons.csv")}
     assert ratios["PAGE_FAULTS"] == pytest.approx(0.1, rel=0.2)
 
 
@@ -106,10 +99,10 @@ def test_one_region_of_the_program_in_each_placement(stage: Stage):
     placements = ("--threads", "1", "--bind", "first-touch,membind:0")
     region = ("--groups", "tlb", "--region", "hydro")
     counted(stage, "--events", "zen4", *region, "--rounds", "3", *placements)
-    ratios = rows(stage.result() / "comparisons.csv")
+    ratios = csv_rows(stage.result() / "comparisons.csv")
     actual = {(row["hugepages"], row["placement"]) for row in ratios}
     assert actual == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
-    values = rows(stage.result() / "counters.csv")
+    values = csv_rows(stage.result() / "counters.csv")
     whole = {r.configuration.hugepages: r for r in stage.read_result().records}["none"]
     reported = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")
     cycles = whole.counters["CYCLES_NOT_IN_HALT"] / len(whole.seconds.repetitions)

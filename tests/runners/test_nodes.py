@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
@@ -29,7 +28,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.host import Thp
 from pagewise.report.views import cluster
 from querying import DATES, NODES, data
-from stage import Stage
+from stage import Stage, csv_rows
 
 #: ReFrame's configuration without a scheduler.
 LOCAL = {"name": "login", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}
@@ -165,8 +164,7 @@ def test_of_each_node_the_newest_complete_comparison_counts(many: Path, tmp_path
     assert all(each["factor"] == pytest.approx(SLOWER, rel=0.05) for each in actual["outliers"])
     assert not actual["invalid"] and not actual["differences"] and not actual["unreadable"]
     assert {"report.html", "summary.md"} <= {file.name for file in results.iterdir()}
-    with (results / "nodes.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = csv_rows(results / "nodes.csv")
     assert {row["is_outlier"] for row in rows} == {"True", "False"}
     assert {(row["node"], row["kind"]) for row in rows if row["is_outlier"] == "True"} == {(SLOW, "time")}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from pathlib import Path
@@ -19,7 +18,7 @@ from pagewise.core.record import Record
 from pagewise.machine.settings import thp
 from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.thp import switched_on, switches_needed
-from stage import ALL_LABELS, COMPILERS, TRIAD, Stage
+from stage import ALL_LABELS, COMPILERS, TRIAD, Stage, csv_rows
 from test_commands import BASE, THP, records
 
 ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
@@ -84,7 +83,7 @@ def test_a_comparison_with_a_further_size_and_builds_without_it(small: Stage):
     done = small.compare("--rounds", "3", "--kernels", "triad", "--policies", "thp:64k", code=0)
     assert "64 KiB 100 %" in done.stdout
     folder = small.result()
-    every = list(csv.DictReader((folder / "summary.csv").open()))
+    every = csv_rows(folder / "summary.csv")
     rows = [row for row in every if row["compiler"] == "gcc-12.2.0"]
     assert [row["hugepages"] for row in rows] == ["none", "none", "thp", "thp:64k"]
     assert rows[3]["module"] == rows[2]["module"] and rows[3]["page_size_observed_bytes"] == "65536"

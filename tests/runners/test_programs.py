@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pagewise.workloads.program.memory import from_snapshots
 from pagewise.workloads.program.policy import PARTS
 from pagewise.workloads.program.smaps import Usage
 from scripts import HANGS_AFTER
+from stage import csv_rows
 from test_commands import wait_for
 
 pytestmark = pytest.mark.long
@@ -49,9 +49,9 @@ def test_a_program_with_a_large_array(own: Own):
     assert folder.name.endswith("-large")
     page = (folder / "report.html").read_text()
     assert "anonymous" in page and PARTS["malloc"].meaning in page
-    metrics = list(csv.DictReader((folder / "comparisons.csv").open()))
+    metrics = csv_rows(folder / "comparisons.csv")
     assert {row["hugepages"] for row in metrics if row["label"] == "rate"} == policies
-    memory = list(csv.DictReader((folder / "memory.csv").open()))
+    memory = csv_rows(folder / "memory.csv")
     heap = next(row for row in memory if row["hugepages"] == "reuse+malloc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
     reported = json.loads((folder / "manifest.json").read_text())["programs"]["memory"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -17,7 +16,7 @@ from pagewise.core.errors import FormatError
 from pagewise.workloads.program.output import CodeMetric, pattern_of
 from pagewise.workloads.program.suite import read_code
 from scripts import write_script
-from stage import Stage
+from stage import Stage, csv_rows
 
 RATE = {"label": "Rate", "unit": "GB/s", "better": "higher", "pattern": r"^rate (?P<rate>\S+)"}
 
@@ -57,10 +56,6 @@ def aimed(stage: Stage, least: float | None, most: float | None, **changes: Any)
 
 def targets(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in data["comparisons"] if row["kind"] == "target"]
-
-
-def compared(stage: Stage) -> list[dict[str, str]]:
-    return list(csv.DictReader((stage.result() / "comparisons.csv").open()))
 
 
 def goal(centre: float, spread: float, floor: float | None, ends=(1.0, math.inf), rounds: int = 9) -> Goal:
@@ -110,7 +105,7 @@ def test_the_ratio_of_two_programs_and_its_target(
     assert (row["value"], row["reference_value"]) == (90 * 2 * 3, 100 * 2 * 3)
     assert [row["ratio"], row["low"], row["high"]] == pytest.approx([0.9] * 3)
     assert row["pairs"] == 3 and row["noise_floor"] == 0
-    (saved,) = (row for row in compared(stage) if row["kind"] == "target")
+    (saved,) = (row for row in csv_rows(stage.result() / "comparisons.csv") if row["kind"] == "target")
     assert (saved["kernel"], saved["reference_kernel"]) == ("subject_big_3", "reference_big_3")
     result = stage.read_result()
     assert result.folder.name.endswith("-subject_big_3")
@@ -133,7 +128,7 @@ def test_each_build_is_compared_with_the_one_of_the_other_code(stage: Stage):
         ("subject,reference", builds[:2], 0, fast),
     ):
         stage.compare("--suite", suites, "--rounds", "3", "--threads", "1", *given, code=code)
-        rows = [row for row in compared(stage) if row["kind"] == "target"]
+        rows = [row for row in csv_rows(stage.result() / "comparisons.csv") if row["kind"] == "target"]
         assert {row["flags"]: (row["ratio"][:4], row["verdict"]) for row in rows} == expected
 
 

@@ -24,7 +24,7 @@ from pagewise.core.structure import to_data
 from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
 from querying import pagewise
-from stage import EVENTS, ROOT, TRIAD
+from stage import EVENTS, ROOT, TRIAD, csv_rows
 from table_results import BYTES, TRAFFIC, place, result
 
 STUDIES = ROOT / "studies"
@@ -49,8 +49,7 @@ def filled(study: str, *arguments: object) -> Cells:
     """What the command writes about results."""
     assert fill.main([study, *map(str, arguments)]) == 0
     name = Path(study).stem
-    with (Path(str(arguments[0])) / name / f"{name}.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = csv_rows(Path(str(arguments[0])) / name / f"{name}.csv")
     titles = [row["table"].partition(". ") for row in rows]
     parts = [text.partition("]: ")[2] or text.partition(": ")[2] for *_, text in titles]
     names = [f"{name} {part}".strip() for (name, *_), part in zip(titles, parts, strict=True)]

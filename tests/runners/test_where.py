@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import sys
@@ -23,6 +22,7 @@ from pagewise.workloads.simulation.origins import MOST, name_origins
 from querying import invoked
 from scripts import called
 from simulator import compiled
+from stage import csv_rows
 
 SOURCES = Path(__file__).with_name("origins")
 # A TLB of 8 pages: a program that touches more of them in turn misses each time.
@@ -277,7 +277,7 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
     folder = Path(reported["folder"])
     ranked = [origin["counts"]["PAGE_WALKS"] for origin in policy["simulated"]["origins"]]
     assert ranked == sorted(ranked, reverse=True)
-    rows = list(csv.DictReader((folder / "origins.csv").open(newline="")))
+    rows = csv_rows(folder / "origins.csv")
     assert [int(row["page_walks"]) for row in rows] == ranked
     assert {"table", "repeated"} <= {row["origin"] for row in rows}
     lines = [line.split() for line in (folder / "selection.txt").read_text().splitlines()[1:]]

@@ -16,7 +16,7 @@ from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
 from pagewise.core.structure import faults
 from pagewise.core.text import printable
-from stage import write_result
+from stage import result_content, write_result
 
 EVIL = "a\x1b[31m\x1b]0;t\x07[/]\u202e$x$';touch x"
 VALUES = (
@@ -86,8 +86,7 @@ def changed(kind: type[Any], data: Any, source: random.Random, *, valid: bool) -
 
 def fuzzed(result: Path, to: Path, source: random.Random) -> None:
     """Writes a copy of a result with random changes of its manifest, its records, or both."""
-    manifest = json.loads((result / "manifest.json").read_bytes())
-    lines = [json.loads(line) for line in (result / "records.jsonl").read_bytes().splitlines()]
+    manifest, lines = result_content(result)
     manifest["id"] = "f" * 16
     kind, valid = source.random(), source.random() < 0.8
     for _ in range(source.choice((1, 1, 2, 4, 8))):

@@ -21,7 +21,7 @@ from pagewise.analysis.rows import ANALYSIS, judgement
 from pagewise.core.record import read_records
 from pagewise.core.result import read_result
 from pagewise.core.text import json_text
-from stage import write_result
+from stage import result_content, write_result
 
 SLOW, SLOWER = "node003", 1.2
 KERNELS = ("5.14.0-427", "5.14.0-503")
@@ -33,8 +33,7 @@ def multiply(template: Path, folder: Path, nodes: int, dates: int, seed: int = 1
 
     With the new kernel, transparent huge pages take 10 % longer.
     """
-    manifest = json.loads((template / "manifest.json").read_text())
-    records = [json.loads(line) for line in (template / "records.jsonl").read_text().splitlines()]
+    manifest, records = result_content(template)
     for number in range(nodes * dates):
         node, date = number % nodes, number // nodes
         facts = {

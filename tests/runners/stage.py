@@ -108,6 +108,12 @@ def csv_rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+def result_content(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The data of a result's manifest and records."""
+    lines = (folder / "records.jsonl").read_bytes().splitlines()
+    return json.loads((folder / "manifest.json").read_text()), [json.loads(line) for line in lines]
+
+
 def write_result(folder: Path, manifest: dict, records: Iterable[Any] | None = None) -> Path:
     """Write a result's manifest with the digest of its records, and optionally these; returns the folder."""
     file = folder / "records.jsonl"

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,11 +23,7 @@ from pagewise.report.model import Section, Table
 from pagewise.report.render import terminal
 from pagewise.report.views import report_of
 from scripts import HANGS_AFTER, called
-from stage import ALL_LABELS, BASE, CHASE, DISTANCES, THP, TRIAD, Stage, csv_rows
-
-
-def records(folder: Path) -> list[dict]:
-    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+from stage import ALL_LABELS, BASE, CHASE, DISTANCES, THP, TRIAD, Stage, csv_rows, result_content
 
 
 def planned(errors: str) -> tuple[list[str], list[int]]:
@@ -141,11 +136,12 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
     }
     stage.compare("--rounds", "3", "--timeout", "1", "--no-sweep", code=1)
     rows = {row["module"]: row for row in csv_rows(stage.result() / "summary.csv")}
+    _, records = result_content(stage.result())
     for mode, (code, reason, remedy) in INVALID.items():
         row = rows[modules[mode]]
         assert row["code"] == code and reason in row["invalid"] and remedy in row["remedy"], mode
         assert (row["verdict"], row["time_ratio"]) == ("", "")
-        tried = [r for r in records(stage.result()) if r["run"]["module"] == modules[mode]]
+        tried = [r for r in records if r["run"]["module"] == modules[mode]]
         assert len(tried) == (3 if mode == "wrong_pages" else 1), mode
         ended = {record.get("failure", {}).get("exit_code") for record in tried}
         assert (ended == {0}) == (mode == "silent"), mode

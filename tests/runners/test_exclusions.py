@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.validity import Code
 from pagewise.core.result import Result, read_result
 from pagewise.store.query import ask
-from stage import Stage, write_result
+from stage import Stage, result_content, write_result
 
 Change = Callable[[dict[str, Any], list[dict[str, Any]]], list[dict[str, Any]]]
 LABEL = "thp/hardware-regular"
@@ -65,8 +64,7 @@ WAYS: dict[Code, Change] = {
 
 def result_with(template: Path, folder: Path, change: Change) -> Result:
     """The template with more rounds, and with the runs of one configuration of the first kernel changed."""
-    manifest = json.loads((template / "manifest.json").read_text())
-    lines = [json.loads(line) for line in (template / "records.jsonl").read_text().splitlines()]
+    manifest, lines = result_content(template)
     timed = [line for line in lines if line["run"]["series"] in ("compare", "aa")]
     rounds = max(line["run"]["round"] for line in timed)
     records = [

@@ -7,7 +7,6 @@ PAGEWISE_TEST_FUZZ_RESULTS names a folder with further results to change.
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import random
 import shutil
@@ -15,7 +14,6 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,17 +31,11 @@ from pagewise.core.structure import from_data, to_data
 from pagewise.report.views import report_of
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import find_geometry
-from stage import write_result
+from stage import result_content, write_result
 
 SECONDS = float(os.environ.get("PAGEWISE_TEST_FUZZ", "0"))
 FEWEST = 5
 FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
-
-
-def content(folder: Path) -> tuple[Any, list[Any]]:
-    """The data of a result's manifest and records."""
-    lines = (folder / "records.jsonl").read_text().splitlines()
-    return json.loads((folder / "manifest.json").read_text()), [json.loads(line) for line in lines]
 
 
 def simulation(folder: Path) -> None:
@@ -67,7 +59,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, template: Path) -> list[Pa
     """Results of several kinds, and those of the user's folder."""
     folder = tmp_path_factory.mktemp("fuzz")
     simulation(folder / "simulation")
-    write_result(folder / "kernels", *content(template))
+    write_result(folder / "kernels", *result_content(template))
     return sorted([*folder.iterdir(), *(Path(FURTHER).iterdir() if FURTHER else ())])
 
 
@@ -125,7 +117,7 @@ CHANGES = [
 @pytest.mark.parametrize(("file", "path", "value"), CHANGES)
 def test_assumptions_of_later_code_are_checked(results: list[Path], tmp_path: Path, file, path, value):
     """A bad record is excluded with its reason, a bad manifest refused."""
-    manifest, lines = content(next(result for result in results if result.name == "kernels"))
+    manifest, lines = result_content(next(result for result in results if result.name == "kernels"))
     *parents, last = path
     place = manifest if file == MANIFEST else lines[1]
     for name in parents:
@@ -142,7 +134,7 @@ def test_assumptions_of_later_code_are_checked(results: list[Path], tmp_path: Pa
 
 
 def test_a_simulation_of_several_programs_is_refused(results: list[Path], tmp_path: Path):
-    manifest, lines = content(next(result for result in results if result.name == "simulation"))
+    manifest, lines = result_content(next(result for result in results if result.name == "simulation"))
     write_result(tmp_path, manifest | {"subjects": manifest["subjects"] * 2}, lines)
     with pytest.raises(FormatError):
         read_result(tmp_path)

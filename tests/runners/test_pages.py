@@ -18,8 +18,7 @@ from pagewise.core.record import Record
 from pagewise.machine.settings import thp
 from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.thp import switched_on, switches_needed
-from stage import ALL_LABELS, COMPILERS, TRIAD, Stage, csv_rows
-from test_commands import BASE, THP, records
+from stage import ALL_LABELS, BASE, COMPILERS, THP, TRIAD, Stage, csv_rows, result_content
 
 ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
 POLICIES = ("hugetlbfs:1g", "thp:64k")
@@ -91,7 +90,7 @@ def test_a_comparison_with_a_further_size_and_builds_without_it(small: Stage):
     (excluded,) = (row for row in every if row["code"])
     assert (excluded["compiler"], excluded["hugepages"]) == ("llvm-22.1.8", "thp:64k")
     assert excluded["code"] == "pages_unavailable" and {"32", "2048"} <= set(excluded["invalid"].split())
-    runs = [r["run"] for r in records(folder) if r["run"].get("pages") == "thp:64k"]
+    runs = [r["run"] for r in result_content(folder)[1] if r["run"].get("pages") == "thp:64k"]
     assert {run["series"] for run in runs} == {"compare", "sweep"}
     assert all(run["command"][run["command"].index("--pages") + 1] == "thp:64k" for run in runs)
     page = (folder / "report.html").read_text()

@@ -15,7 +15,7 @@ from builders import configuration, record_data
 from many_results import multiply
 from pagewise.core.record import Skipped, parse_record, read_records
 from querying import answer, count, data, pagewise, rows
-from stage import write_result
+from stage import result_content, write_result
 
 
 def edit(folder: Path, **changes: Any) -> None:
@@ -45,12 +45,11 @@ def test_of_results_with_one_id_and_other_content_none_is_queried(
     genuine, other = tmp_path / "genuine", tmp_path / "a-forged"
     for folder in (genuine, other):
         shutil.copytree(template, folder)
-    lines = [json.loads(line) for line in (other / "records.jsonl").read_text().splitlines()]
+    manifest, lines = result_content(other)
     for line in lines:
         line["seconds"]["repetitions"] = [value / 5 for value in line["seconds"]["repetitions"]]
     lines *= 2 if forged == "longer" else 1
-    (other / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    edit(other)
+    write_result(other, manifest, lines)
     done = pagewise("results", "query", "FROM results", tmp_path, "--json")
     assert done.return_value == 1
     reported = json.loads(done.stdout)

@@ -49,7 +49,7 @@ def simulation(folder: Path) -> None:
         about["regions"] = [{"name": "hydro", "calls": 1, "counts": counts}]
         made = from_data(Record, record_data(policy, 1.0, kernel="chase", series="simulate"))
         records.append(to_data(simulated_record(made, about, "qemu 7.2")))
-    part = SimulationPart(find_geometry("a64fx").data, "qemu 7.2", 5)
+    part = SimulationPart(to_data(find_geometry("a64fx")), "qemu 7.2", 5)
     planned = {"configurations": policies, "subjects": (subject_of(chase(), *policies).planned_subject(),)}
     write_result(folder, to_data(a_manifest(kind="simulation", simulation=part, **planned)), records)
 

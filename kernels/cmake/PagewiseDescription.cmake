@@ -21,20 +21,6 @@ function(pagewise_written kernel result)
     set(${result} ${PROJECT_BINARY_DIR}/written/${kernel} PARENT_SCOPE)
 endfunction()
 
-# Set `result` to a source with the module `module`: the constants in the enums of a C header, written NAME = NUMBER.
-function(pagewise_constants header module result)
-    file(READ ${header} _text)
-    string(REGEX MATCHALL "[A-Za-z_0-9]+ = [0-9]+" _constants "${_text}")
-    list(TRANSFORM _constants REPLACE "(.*) = (.*)" "    integer(i8), parameter, public :: \\1 = \\2_i8\n")
-    list(JOIN _constants "" _constants)
-    set(_file ${PROJECT_BINARY_DIR}/written/${module}.f90)
-    file(CONFIGURE OUTPUT ${_file} @ONLY CONTENT
-         "!> The constants in ${header}.\nmodule ${module}\n    use pw_kinds, only: i8\n    implicit none\n    private\n@_constants@end module ${module}\n"
-    )
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
-    set(${result} ${_file} PARENT_SCOPE)
-endfunction()
-
 # Set `result` to the path of a source of the kernel in the current folder, or in that of a third argument: the one there, or the
 # one that is written.
 function(pagewise_source name result)

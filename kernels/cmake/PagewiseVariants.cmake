@@ -294,9 +294,9 @@ endfunction()
 
 # The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver in addition to
 # driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN; TYPES: it has the option
-# --type; CONSTANTS: a C header whose constants the driver uses, in the module <kernel>_constants.
+# --type; HEADERS: the C headers whose declarations the driver uses, in the module <kernel>_h.
 function(pagewise_micro_kernel)
-    cmake_parse_arguments(PARSE_ARGV 0 _arg "WHOLE_NUMBERS;TYPES" CONSTANTS "")
+    cmake_parse_arguments(PARSE_ARGV 0 _arg "WHOLE_NUMBERS;TYPES" "" HEADERS)
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     pagewise_effective(loop compiler explicit _loop)
     pagewise_source(loop.f90 _plain)
@@ -310,9 +310,9 @@ function(pagewise_micro_kernel)
             pagewise_write_main_of(driver.f90)
             list(APPEND _arg_UNPARSED_ARGUMENTS driver.f90)
         endif()
-        if(_arg_CONSTANTS)
-            pagewise_constants(${CMAKE_CURRENT_SOURCE_DIR}/${_arg_CONSTANTS} ${_kernel}_constants _constants)
-            list(APPEND _arg_UNPARSED_ARGUMENTS ${_constants})
+        if(_arg_HEADERS)
+            pagewise_headers(${_kernel}_h _header ${_arg_HEADERS})
+            list(APPEND _arg_UNPARSED_ARGUMENTS ${_header})
         endif()
         _pagewise_kernel_objects(${_kernel} ${_arg_UNPARSED_ARGUMENTS})
     endif()

@@ -1,8 +1,8 @@
-"""check_types: every Fortran type with bind(c) is like the C structure that its comment names.
+"""check_types: every type that CMake writes for Fortran (PagewiseHeaders.cmake) is like its C structure.
 
 It has the same size, and the same components at the same offsets. gfortran prints the type as C
 (-fc-prototypes); a C compiler compares both. Arguments, lists with ';': FORTRAN, its options, C, its options,
-FOLDERS, OUTPUT.
+FOLDERS of headers, FOLDER of the modules, OUTPUT.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ SAME = (
     "#define SAME(a, b, of, name) _Static_assert(offsetof(a, of) == offsetof(b, of) && "
     "sizeof(((a *)0)->of) == sizeof(((b *)0)->of), name);"
 )
-#: The comment with the structure, and the type.
-TYPE = re.compile(r"(?:!> (?P<comment>.*)\n *)?type, *(?:public, )?bind\(c\).*:: (?P<name>\w+)")
 
 
 def definition_of(name: str, printed: str) -> str:
@@ -30,16 +28,13 @@ def definition_of(name: str, printed: str) -> str:
 
 
 def main() -> None:
-    """Compare the types of all sources in the folders."""
-    fortran, fortran_options, c, c_options, folders, output = sys.argv[1:]
+    """Compare the types of all modules in the folder."""
+    fortran, fortran_options, c, c_options, folders, modules, output = sys.argv[1:]
     out = Path(output)
     out.mkdir(parents=True, exist_ok=True)
-    headers = [file for folder in folders.split(";") for file in Path(folder).glob("*.h")]
+    headers = {file: file.read_text() for folder in folders.split(";") for file in Path(folder).glob("*.h")}
     checked = 0
-    for source in (file for folder in folders.split(";") for file in sorted(Path(folder).glob("*.f90"))):
-        types = list(TYPE.finditer(source.read_text()))
-        if not types:
-            continue
+    for source in sorted(Path(modules).glob("*_h.f90")):
         words = [
             fortran,
             *fortran_options.split(";"),
@@ -50,26 +45,20 @@ def main() -> None:
             source,
         ]
         printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
-        for each in types:
-            name, structure = each["name"], re.search(r"struct \w+", each["comment"] or "")
-            assert structure, f"{source}: no structure in the comment above {name}: write '!> struct NAME'"
-            matches = [
-                file
-                for file in headers
-                if re.search(rf"^(typedef )?{structure[0]} {{", file.read_text(), re.MULTILINE)
-            ]
-            assert matches, f"{source}: no header has {structure[0]}"
+        for name in re.findall(r"type, bind\(c\), public :: (\w+)", source.read_text()):
+            structure = f"struct {name.removesuffix('_t')}"
+            header = next(file for file, text in headers.items() if f"\n{structure} {{" in text)
             definition = definition_of(name, printed)
             body = re.sub(r"/\*.*?\*/", "", definition[definition.rindex("{") :])
             members = re.findall(r"(\w+) *(?:\[\d+\])?;", body[: body.index("}")])
-            lines = [f'#include "{matches[0]}"', "#include <stddef.h>", SAME, definition]
-            lines += [f'SAME({structure[0]}, {name}, {member}, "{member}")' for member in members]
-            lines.append(f'_Static_assert(sizeof({structure[0]}) == sizeof({name}), "size");\n')
+            lines = [f'#include "{header}"', "#include <stddef.h>", SAME, definition]
+            lines += [f'SAME({structure}, {name}, {member}, "{member}")' for member in members]
+            lines.append(f'_Static_assert(sizeof({structure}) == sizeof({name}), "size");\n')
             test = out / f"{name}.c"
             test.write_text("\n".join(lines))
             subprocess.run([c, *c_options.split(";"), "-fsyntax-only", test], check=True)
             checked += 1
-    assert checked, f"no type with bind(c) in {folders}"
+    assert checked, f"no type in {modules}"
     print(f"{checked} types")
 
 

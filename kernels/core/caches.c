@@ -1,5 +1,3 @@
-/* For pw_system.f90: the caches that CPUs can reach, and the memory that a program can use, from /sys and /proc. `root` stands
-   for /: tests pass another. */
 #define _GNU_SOURCE
 #include "bound.h"
 
@@ -81,7 +79,6 @@ static int64_t last_level(const char *root, int cpu, bool *counted)
     return 1024 * (kib < most ? kib : most);
 }
 
-/* At most 32 MiB per CPU in a virtual machine. */
 int64_t pw_caches_last_level(const char *root, const char *cpus)
 {
     int64_t bytes = 0;
@@ -109,7 +106,6 @@ static int64_t least_limit(const char *root, const char *folder, char *group, co
     }
 }
 
-/* The kernel's estimate, at most the limits of the control groups of this process. */
 int64_t pw_caches_free_memory(const char *root)
 {
     char line[line_length];

@@ -1,8 +1,12 @@
 !> Facts of this process and host from the C library, for Fortran.
 module pw_system
-    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char
+    use, intrinsic :: iso_c_binding, only: c_char, c_null_char
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i4, i8
+    use pw_system_h, only: base_page_size => pw_system_base_page_size, begin_turns => pw_system_begin_turns, &
+        page_faults => pw_system_page_faults, placement => pw_system_placement, pw_bound_cpus, pw_bound_memory, &
+        pw_caches_free_memory, pw_caches_last_level, pw_host_cpu, pw_host_kernel, pw_host_name, pw_system_append, &
+        pw_system_fact, pw_system_wait_for_turn, pw_utc_now
     use pw_text, only: from_c
     implicit none
     private
@@ -11,70 +15,6 @@ module pw_system
     public :: cpus_allowed, last_level_cache, free_memory, memory_bound
     public :: host_name, host_kernel, host_cpu, utc_now, append_line
 
-    interface
-        !> Bytes of a base page.
-        integer(c_int64_t) function base_page_size() bind(c, name='pw_system_base_page_size')
-            import :: c_int64_t
-        end function base_page_size
-
-        !> Page faults of this process so far, served without (`minor`) and with (`major`) I/O.
-        subroutine page_faults(minor, major) bind(c, name='pw_system_page_faults')
-            import :: c_int64_t
-            integer(c_int64_t), intent(out) :: minor, major
-        end subroutine page_faults
-
-        !> Logical CPU and NUMA node of the calling thread; -1 where unknown.
-        subroutine placement(cpu, numa_node) bind(c, name='pw_system_placement')
-            import :: c_int32_t
-            integer(c_int32_t), intent(out) :: cpu, numa_node
-        end subroutine placement
-
-        !> Before threads are created: a SIGUSR1 waits until turn_comes sees it.
-        subroutine begin_turns() bind(c, name='pw_system_begin_turns')
-        end subroutine begin_turns
-
-        integer(c_int32_t) function c_wait_for_turn() bind(c, name='pw_system_wait_for_turn')
-            import :: c_int32_t
-        end function c_wait_for_turn
-
-        subroutine c_bound_cpus(list, length) bind(c, name='pw_bound_cpus')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: list(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_bound_cpus
-
-        integer(c_int32_t) function c_bound_memory(policy, length, n, bytes) bind(c, name='pw_bound_memory')
-            import :: c_char, c_int32_t, c_int64_t
-            character(kind=c_char), intent(out) :: policy(*)
-            integer(c_int32_t), value :: length, n
-            integer(c_int64_t), intent(out) :: bytes(*)
-        end function c_bound_memory
-
-        integer(c_int64_t) function c_last_level_cache(root, cpus) bind(c, name='pw_caches_last_level')
-            import :: c_char, c_int64_t
-            character(kind=c_char), intent(in) :: root(*), cpus(*)
-        end function c_last_level_cache
-
-        integer(c_int64_t) function c_free_memory(root) bind(c, name='pw_caches_free_memory')
-            import :: c_char, c_int64_t
-            character(kind=c_char), intent(in) :: root(*)
-        end function c_free_memory
-
-        subroutine c_fact(fact, text, length) bind(c, name='pw_system_fact')
-            import :: c_char, c_int32_t
-            integer(c_int32_t), value :: fact, length
-            character(kind=c_char), intent(out) :: text(*)
-        end subroutine c_fact
-
-        integer(c_int32_t) function c_append(path, text, n_bytes, reason, length) bind(c, name='pw_system_append')
-            import :: c_char, c_int32_t, c_int64_t
-            character(kind=c_char), intent(in) :: path(*), text(*)
-            integer(c_int64_t), value :: n_bytes
-            character(kind=c_char), intent(out) :: reason(*)
-            integer(c_int32_t), value :: length
-        end function c_append
-    end interface
-
     integer(i4), parameter :: text_length = 256
 
 contains
@@ -82,7 +22,7 @@ contains
     !> Stop all threads of this process until another process continues it (SIGCONT). False if that also sent SIGUSR1: there is
     !> no further turn.
     logical function turn_comes()
-        turn_comes = c_wait_for_turn() == 0
+        turn_comes = pw_system_wait_for_turn() == 0
     end function turn_comes
 
     !> The CPUs on which threads of this process may run, all together, as 0-3,8; empty if unknown.
@@ -92,7 +32,7 @@ contains
         character(kind=c_char), allocatable :: buffer(:)
 
         allocate (buffer(longest))
-        call c_bound_cpus(buffer, longest)
+        call pw_bound_cpus(buffer, longest)
         list = from_c(buffer)
     end function cpus_allowed
 
@@ -101,14 +41,14 @@ contains
     integer(i8) function last_level_cache(root, cpus)
         character(*), intent(in) :: root, cpus
 
-        last_level_cache = c_last_level_cache(root//c_null_char, cpus//c_null_char)
+        last_level_cache = pw_caches_last_level(root//c_null_char, cpus//c_null_char)
     end function last_level_cache
 
     !> Bytes that new programs can use, at most the limits of this process's control groups; 0 if unknown.
     integer(i8) function free_memory(root)
         character(*), intent(in) :: root
 
-        free_memory = c_free_memory(root//c_null_char)
+        free_memory = pw_caches_free_memory(root//c_null_char)
     end function free_memory
 
     !> The memory policy of this process, as bind:0, and the bytes of its memory on each NUMA node, from node 0; both
@@ -121,7 +61,7 @@ contains
         integer(i8) :: bytes(most_nodes)
         integer(i4) :: nodes
 
-        nodes = c_bound_memory(buffer, text_length, most_nodes, bytes)
+        nodes = pw_bound_memory(buffer, text_length, most_nodes, bytes)
         policy = from_c(buffer)
         node_bytes = bytes(:nodes)
     end subroutine memory_bound
@@ -130,37 +70,37 @@ contains
     function host_name() result(text)
         character(:), allocatable :: text
 
-        text = fact(1)
+        text = fact(pw_host_name)
     end function host_name
 
     !> The operating system kernel's release.
     function host_kernel() result(text)
         character(:), allocatable :: text
 
-        text = fact(2)
+        text = fact(pw_host_kernel)
     end function host_kernel
 
     !> The processor's model.
     function host_cpu() result(text)
         character(:), allocatable :: text
 
-        text = fact(3)
+        text = fact(pw_host_cpu)
     end function host_cpu
 
     !> Date and time now, coordinated universal time, ISO 8601.
     function utc_now() result(text)
         character(:), allocatable :: text
 
-        text = fact(4)
+        text = fact(pw_utc_now)
     end function utc_now
 
     !> The fact of this number in system.h.
     function fact(number) result(text)
-        integer(c_int32_t), intent(in) :: number
+        integer(i8), intent(in) :: number
         character(:), allocatable :: text
         character(kind=c_char) :: buffer(text_length)
 
-        call c_fact(number, buffer, text_length)
+        call pw_system_fact(int(number, i4), buffer, text_length)
         text = from_c(buffer)
     end function fact
 
@@ -170,7 +110,7 @@ contains
         type(error_t), intent(inout) :: error
         character(kind=c_char) :: reason(text_length)
 
-        if (c_append(path//c_null_char, line//new_line('a'), len(line, i8) + 1_i8, reason, text_length) == 0) return
+        if (pw_system_append(path//c_null_char, line//new_line('a'), len(line, i8) + 1_i8, reason, text_length) == 0) return
         call error%raise(exit_system, "cannot write the record to '"//path//"': "//from_c(reason), 'append_line', &
                          'name a file in an existing, writable folder with free space')
     end subroutine append_line

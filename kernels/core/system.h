@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Seconds on the monotonic clock. */
+/* Seconds on the monotonic clock (resolution 1 ns on Linux), from an arbitrary start. */
 double pw_system_seconds(void);
 
 /* CPU time of the calling thread. */
@@ -27,7 +27,7 @@ int32_t pw_system_wait_for_turn(void);
 int64_t pw_system_base_page_size(void);
 
 /* A fact as text of at most `length` characters with the null character: names of the node and of the processor, release of the
-   operating system's kernel, or the date and time (ISO 8601). Numbered as in pw_system.f90. */
+   operating system's kernel, or the date and time (ISO 8601). */
 enum { pw_host_name = 1, pw_host_kernel, pw_host_cpu, pw_utc_now };
 void pw_system_fact(int32_t fact, char *text, int32_t length);
 

@@ -29,8 +29,6 @@
     }                                                                                                                           \
     return PW_STREAM_OK
 
-/* Set elements first (from 0) to first+n-1 of an array to the values, which the type must represent, or read them. Return
- * PW_STREAM_NO_TYPE if the compiler does not support the type. */
 int32_t pw_elements_put(int32_t type, void *array, int64_t first, int64_t n, const double *values)
 {
     FOR_TYPE(PUT);

@@ -85,9 +85,6 @@ static void newest(const struct image *image, const char *beginning, char *text,
     snprintf(text + used, length - used, "%s%s", used > 0 ? " " : "", latest);
 }
 
-/* The library that the program's OpenMP calls go to: the file, with symbolic links resolved; the library's name (DT_SONAME
- * without its version: libgomp, libomp); its newest interfaces, which show its version (OMP_5.1 GOMP_5.1); and its build ID,
- * which is unique. Empty if there is none. `length`: of each text with its null character. */
 void pw_threads_runtime(char *file, char *name, char *interfaces, char *build, int32_t length)
 {
     const size_t room = (size_t)length;

@@ -20,4 +20,7 @@ int32_t pw_streams_followed(void);
 int64_t pw_sve_bits_built(void);
 int64_t pw_sve_bits(void);
 
+/* Run a chain of about n cycles; returns its actual number of cycles, 0 on processors for which it is unknown. */
+int64_t pw_cycles_pass(int64_t n);
+
 #endif

@@ -13,12 +13,12 @@ typedef struct pw_link {
 /* Link the first n lines of `line` to one cycle that starts at the first line. step > 0: every step-th line, then again
  * from the second line on, and so on. Otherwise in random order determined by `seed`, but all of `local` adjacent lines
  * before the next such group. `order` is scratch space for n + n / local + 1 numbers. */
-void pw_chase_join(int64_t n, pw_link *line, int64_t step, int64_t local, int64_t seed, int64_t *order);
+void pw_chase_join(int64_t n, pw_link *line, int64_t step, int64_t local, int64_t seed, int64_t order[]);
 
 /* Spread the starts of `chains` chains evenly along the cycle of n lines in this order. */
-void pw_chase_start(int64_t n, pw_link *line, const int64_t *order, int64_t chains, pw_link **at);
+void pw_chase_start(int64_t n, pw_link *line, const int64_t order[], int64_t chains, pw_link *at[]);
 
-/* The position of a line along the cycle. */
+/* The position of a line along the cycle, from 0. */
 int64_t pw_chase_place(const pw_link *link);
 
 #endif

@@ -2,25 +2,13 @@
 module pw_computed_by
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_null_char
     use pw_error, only: error_t, exit_system
+    use pw_harness_h, only: pw_library_of, pw_one_thread_a_call
     use pw_record, only: configuration_t
     use pw_text, only: from_c
     implicit none
     private
 
     integer(c_int32_t), parameter :: path_length = 4096
-
-    interface
-        !> See computed_by.h.
-        subroutine c_computed_by(symbol, file, length) bind(c, name='pw_library_of')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(in) :: symbol(*)
-            character(kind=c_char), intent(out) :: file(*)
-            integer(c_int32_t), intent(in), value :: length
-        end subroutine c_computed_by
-
-        subroutine pw_one_thread_a_call() bind(c)
-        end subroutine pw_one_thread_a_call
-    end interface
 
     public :: verify_library
 
@@ -38,7 +26,7 @@ contains
         character(:), allocatable :: loaded, linked
 
         if (error%failed()) return
-        call c_computed_by(symbol//c_null_char, buffer, path_length)
+        call pw_library_of(symbol//c_null_char, buffer, path_length)
         loaded = from_c(buffer)
         linked = configuration%library_file
         if (len(linked) == 0) linked = loaded    ! statically

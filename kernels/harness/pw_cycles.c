@@ -1,10 +1,9 @@
 /* Integer additions, each of the result of the previous one: one per cycle on x86-64 and on AArch64. Both operands are
  * registers, because Intel's processors from Golden Cove on fold additions of constants before they execute them. */
-#include <stdint.h>
+#include "processor.h"
 
 enum { additions = 200 };
 
-/* Run a chain of about n cycles; returns its actual number of cycles, 0 on processors for which it is unknown. */
 int64_t pw_cycles_pass(int64_t n)
 {
 #if defined(__x86_64__) || defined(__aarch64__)

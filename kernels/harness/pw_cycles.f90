@@ -1,6 +1,6 @@
 !> The clock frequency of the core, measured without counters: by a chain of dependent additions, one per cycle.
 module pw_cycles
-    use, intrinsic :: iso_c_binding, only: c_int64_t
+    use pw_harness_h, only: pw_cycles_pass
     use pw_kinds, only: i8, r8
     use pw_record, only: metric_t
     use pw_timer, only: wall_seconds
@@ -11,14 +11,6 @@ module pw_cycles
 
     integer(i8), parameter :: window = 200000_i8   ! cycles, some 50 us: most windows are not interrupted
     integer, parameter :: windows = 15
-
-    interface
-        !> See pw_cycles.c.
-        integer(c_int64_t) function pw_cycles_pass(n) bind(c)
-            import :: c_int64_t
-            integer(c_int64_t), intent(in), value :: n
-        end function pw_cycles_pass
-    end interface
 
 contains
 

@@ -1,6 +1,7 @@
 !> Elements of the kernels' types: names, sizes, addresses, and values as doubles.
 module pw_elements
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_intptr_t, c_null_ptr, c_ptr
+    use pw_harness_h, only: pw_elements_get, pw_elements_put
     use pw_kinds, only: i8
     implicit none
     private
@@ -9,25 +10,6 @@ module pw_elements
     character(5), parameter, public :: element_types(8) = ['fp64 ', 'fp32 ', 'fp16 ', 'bf16 ', 'int64', 'int32', 'int16', 'int8 ']
     integer(i8), parameter, public :: element_bytes(8) = [8, 4, 2, 2, 8, 4, 2, 1]
     integer, parameter, public :: first_integer_type = 5
-
-    interface
-        !> See elements.c.
-        integer(c_int32_t) function pw_elements_put(type, array, first, n, values) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: first, n
-            real(c_double), intent(in) :: values(*)
-        end function pw_elements_put
-
-        integer(c_int32_t) function pw_elements_get(type, array, first, n, values) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: first, n
-            real(c_double), intent(inout) :: values(*)
-        end function pw_elements_get
-    end interface
 
     public :: element_at, pw_elements_get, pw_elements_put
 

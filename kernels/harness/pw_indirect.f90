@@ -2,11 +2,12 @@
 !> addresses a, b or both through c; or a third one, d, like b. Each kernel selects this with `indirect_t`. Where only b and d
 !> are addressed through c, their size can differ from that of a and c (--table-size).
 module pw_indirect
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_null_ptr, c_ptr
     use pw_deviation, only: worse
     use pw_elements, only: element_at, element_types, pw_elements_get, pw_elements_put, type_bytes => element_bytes
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
+    use pw_harness_h, only: pw_indirect_run, tuning_t => pw_indirect_tuning_t
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
@@ -26,12 +27,6 @@ module pw_indirect
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
-    !> struct pw_indirect_tuning.
-    type, bind(c) :: tuning_t
-        integer(c_int64_t) :: distance = 0    !< prefetch distance, or the indices in a block
-        integer(c_int64_t) :: gather = 0   !< by SVE's gather prefetches
-    end type tuning_t
-
     type, extends(shared_kernel_t), public :: indirect_t
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
@@ -48,19 +43,6 @@ module pw_indirect
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
         procedure, private :: address, has_table, last_entry, put_values
     end type indirect_t
-
-    interface
-        !> The timed kernel of this build; see pw_indirect.h.
-        subroutine pw_indirect_run(type, n, a, b, d, c, s, tuning) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr, tuning_t
-            integer(c_int32_t), intent(in), value :: type
-            integer(c_int64_t), intent(in), value :: n
-            type(tuning_t), intent(in) :: tuning
-            type(c_ptr), intent(in), value :: a, b, d
-            integer(c_int32_t), intent(in) :: c(n)
-            real(c_double), intent(in), value :: s
-        end subroutine pw_indirect_run
-    end interface
 
 contains
 

@@ -2,21 +2,13 @@
 module pw_openmp_runtime
     use, intrinsic :: iso_c_binding, only: c_char, c_int32_t
     use pw_error, only: error_t, exit_system
+    use pw_harness_h, only: pw_threads_runtime
     use pw_record, only: configuration_t
     use pw_text, only: from_c
     implicit none
     private
 
     integer(c_int32_t), parameter :: text_length = 4096
-
-    interface
-        !> See openmp_runtime.c.
-        subroutine c_openmp_runtime(file, name, interfaces, build, length) bind(c, name='pw_threads_runtime')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: file(*), name(*), interfaces(*), build(*)
-            integer(c_int32_t), intent(in), value :: length
-        end subroutine c_openmp_runtime
-    end interface
 
     public :: verify_runtime
 
@@ -30,7 +22,7 @@ contains
         character(kind=c_char), dimension(text_length) :: file, name, interfaces, build
 
         if (error%failed() .or. .not. configuration%openmp) return
-        call c_openmp_runtime(file, name, interfaces, build, text_length)
+        call pw_threads_runtime(file, name, interfaces, build, text_length)
         if (len(from_c(name)) == 0) return
         if (len(configuration%runtime) > 0 .and. configuration%runtime /= from_c(name)) then
             call error%raise(exit_system, 'the program was built with '//configuration%runtime//' for OpenMP, but uses '// &

@@ -1,4 +1,4 @@
-/* A call of the loop of independent multiply-adds; pw_peak.f90 declares the same type. */
+/* A call of the loop of independent multiply-adds. */
 #ifndef PAGEWISE_PEAK_CALL_H
 #define PAGEWISE_PEAK_CALL_H
 

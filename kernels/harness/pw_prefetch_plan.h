@@ -1,4 +1,4 @@
-/* How timed code of prefetch=software prefetches what it uses later: a part of a call. pw_prefetching.f90 declares the same type.
+/* How timed code of prefetch=software prefetches what it uses later: a part of a call.
  *
  * Source: A64FX micro-architecture guide (Fujitsu, 2021): distances of L1 and L2, prefetch instructions, surplus streams. */
 #ifndef PAGEWISE_PREFETCH_PLAN_H

@@ -3,6 +3,8 @@
 module pw_prefetching
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t
     use pw_error, only: error_t, exit_usage
+    use pw_harness_h, only: by_sve => pw_prefetch_sve, into_l2 => pw_prefetch_into_l2, of_surplus => pw_prefetch_surplus, &
+        prefetch_plan_t => pw_prefetch_plan_t, pw_sve_built
     use pw_kinds, only: i8
     use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice, option_count, options_t, rules_t
@@ -11,13 +13,6 @@ module pw_prefetching
     private
 
     integer(i8), parameter :: largest = 2_i8**40
-
-    integer(c_int64_t), parameter, public :: into_l2 = 1, by_sve = 2, of_surplus = 4
-
-    !> struct pw_prefetch_plan. Distances in bytes, into L1 and into L2; the mode is a sum of the three above.
-    type, bind(c), public :: prefetch_plan_t
-        integer(c_int64_t) :: read(2) = 0, written(2) = 0, mode = 0
-    end type prefetch_plan_t
 
     !> As timed code takes it; all 0 in builds that neither prefetch nor zero lines.
     type, public :: prefetching_t
@@ -30,14 +25,7 @@ module pw_prefetching
 
     integer(i8), parameter :: zeroed_lines = 2     ! of an iteration: its prefetches come before it zeroes lines
 
-    interface
-        !> Whether the build has SVE's instructions (processor.h).
-        integer(c_int32_t) function pw_sve_built() bind(c)
-            import :: c_int32_t
-        end function pw_sve_built
-    end interface
-
-    public :: declare_prefetching, read_prefetching, declare_sve, read_sve
+    public :: of_surplus, declare_prefetching, read_prefetching, declare_sve, read_sve
 
 contains
 

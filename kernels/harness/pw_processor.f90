@@ -2,27 +2,13 @@
 module pw_processor
     use, intrinsic :: iso_c_binding, only: c_int64_t
     use pw_error, only: error_t, exit_system, exit_usage
+    use pw_harness_h, only: pw_sve_bits, pw_sve_bits_built, pw_zero_bytes
     use pw_record, only: configuration_t
     use pw_text, only: to_text
     implicit none
     private
 
     public :: processor_check
-
-    interface
-        !> See processor.h.
-        integer(c_int64_t) function pw_zero_bytes() bind(c)
-            import :: c_int64_t
-        end function pw_zero_bytes
-
-        integer(c_int64_t) function pw_sve_bits_built() bind(c)
-            import :: c_int64_t
-        end function pw_sve_bits_built
-
-        integer(c_int64_t) function pw_sve_bits() bind(c)
-            import :: c_int64_t
-        end function pw_sve_bits
-    end interface
 
     character(*), parameter :: length_variable = 'PAGEWISE_SVE_BITS'
 

@@ -1,4 +1,4 @@
-/* A call of timed code that passes over streams; pw_streams.f90 declares the same type. */
+/* A call of timed code that passes over streams. */
 #ifndef PAGEWISE_STREAM_CALL_H
 #define PAGEWISE_STREAM_CALL_H
 
@@ -46,5 +46,10 @@ __extension__ typedef __bf16 pw_brain;
 #endif
 
 int32_t pw_stream_run(struct pw_stream_call *call);
+
+/* Set elements first (from 0) to first+n-1 of an array to the values, which the type must represent, or read them. Return
+ * PW_STREAM_NO_TYPE if the compiler does not support the type. */
+int32_t pw_elements_put(int32_t type, void *array, int64_t first, int64_t n, const double values[]);
+int32_t pw_elements_get(int32_t type, const void *array, int64_t first, int64_t n, double values[]);
 
 #endif

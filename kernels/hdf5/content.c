@@ -3,19 +3,9 @@
 
 #include <hdf5_hl.h>
 
-enum { MAX_RANK = 8, MAX_NAME = 80 };
 /* Of a chunk, if a row is not larger: small, because a row that is written later reads and writes its whole chunk. The file has a
    checksum and an index entry for each chunk. */
 enum { CHUNK_BYTES = 64 * 1024, CHUNK_OVERHEAD = 64 };
-
-/* A column of a table: one value per row. Kinds of values are 1 (double), 2 (float), 3 (32-bit integers);
-   a text of n characters, padded with blanks in memory, has kind -n. */
-struct column {
-    char name[MAX_NAME + 1];
-    const void *values;
-    int64_t n;
-    int32_t kind;
-};
 
 static const char OTHER_SHAPE[] = "its shape differs from the expected one";
 
@@ -38,12 +28,12 @@ static hid_t type_of(int32_t kind, bool stored)
 /* A new dataset in chunks of whole rows; below 0 after a failure. */
 static hid_t new_dataset(struct file *file, const char *name, hid_t type, int32_t rank, const int64_t *shape)
 {
-    hsize_t extent[MAX_RANK], chunk[MAX_RANK], row_bytes = H5Tget_size(type);
-    for (int32_t i = 0; i < rank && i < MAX_RANK; i++) {
+    hsize_t extent[PW_HDF5_MAX_RANK], chunk[PW_HDF5_MAX_RANK], row_bytes = H5Tget_size(type);
+    for (int32_t i = 0; i < rank && i < PW_HDF5_MAX_RANK; i++) {
         extent[i] = chunk[i] = (hsize_t)shape[i];
         if (i > 0) row_bytes *= extent[i];
     }
-    if (rank < 1 || rank > MAX_RANK || row_bytes == 0 || extent[0] == 0) {
+    if (rank < 1 || rank > PW_HDF5_MAX_RANK || row_bytes == 0 || extent[0] == 0) {
         pw_hdf5_fail(file, name, "it has no values or too many dimensions", 0);
         return H5I_INVALID_HID;
     }
@@ -61,7 +51,6 @@ static hid_t new_dataset(struct file *file, const char *name, hid_t type, int32_
     return dataset;
 }
 
-/* A dataset of that shape, the slowest dimension first, all of which is written later. */
 int32_t pw_hdf5_define(struct file *file, const char *name, int32_t kind, int32_t rank, const int64_t *shape)
 {
     hid_t type = type_of(kind, true), dataset = new_dataset(file, name, type, rank, shape);
@@ -70,14 +59,13 @@ int32_t pw_hdf5_define(struct file *file, const char *name, int32_t kind, int32_
     return H5Dclose(dataset) < 0 ? pw_hdf5_fail_call(file, name) : 0;
 }
 
-/* The shape of a dataset, the slowest dimension first: at most MAX_RANK numbers. */
 int32_t pw_hdf5_shape(struct file *file, const char *name, int32_t *rank, int64_t *shape)
 {
-    hsize_t extent[MAX_RANK];
+    hsize_t extent[PW_HDF5_MAX_RANK];
     int dimensions = 0;
     *rank = 0;
     if (H5LTpath_valid(file->id, name, true) <= 0) return pw_hdf5_fail(file, name, "it is missing", 0);
-    if (H5LTget_dataset_ndims(file->id, name, &dimensions) < 0 || dimensions > MAX_RANK ||
+    if (H5LTget_dataset_ndims(file->id, name, &dimensions) < 0 || dimensions > PW_HDF5_MAX_RANK ||
         H5LTget_dataset_info(file->id, name, extent, NULL, NULL) < 0) {
         return pw_hdf5_fail_call(file, name);
     }
@@ -85,14 +73,12 @@ int32_t pw_hdf5_shape(struct file *file, const char *name, int32_t *rank, int64_
     return 0;
 }
 
-/* In a file that is written write, in another read, n rows of a dataset, from row `first` on (counted from 0); a row is
-   everything with the same index in the slowest dimension, and holds row_values values. */
 int32_t pw_hdf5_rows(struct file *file, const char *name, int32_t kind, int64_t first, int64_t n, int64_t row_values,
                      void *values)
 {
     int32_t rank, code;
-    int64_t shape[MAX_RANK], stored = 1;
-    hsize_t start[MAX_RANK] = {0}, extent[MAX_RANK];
+    int64_t shape[PW_HDF5_MAX_RANK], stored = 1;
+    hsize_t start[PW_HDF5_MAX_RANK] = {0}, extent[PW_HDF5_MAX_RANK];
     if ((code = pw_hdf5_shape(file, name, &rank, shape)) != 0) return code;
     for (int i = 1; i < rank; i++) stored *= shape[i];
     if (rank < 1 || first < 0 || n < 0 || first + n > shape[0] || stored != row_values) {
@@ -118,7 +104,6 @@ int32_t pw_hdf5_rows(struct file *file, const char *name, int32_t kind, int64_t 
     return code;
 }
 
-/* Write a dataset whose rows are records, one member per column. */
 int32_t pw_hdf5_table(struct file *file, const char *name, const struct column *columns, int32_t n_columns)
 {
     /* A compound type can grow after it was made, but starts with at least one byte. */
@@ -152,11 +137,9 @@ int32_t pw_hdf5_table(struct file *file, const char *name, const struct column *
 
 /* ---- Attributes -------------------------------------------------------------------------------------------------------*/
 
-/* The number of values of an attribute of a dataset, or of the file if `object` is "/"; the length of its texts, or 0. If it
-   does not exist: -1. */
 int32_t pw_hdf5_attribute_size(struct file *file, const char *object, const char *name, int64_t *n, int32_t *length)
 {
-    hsize_t extent[MAX_RANK];
+    hsize_t extent[PW_HDF5_MAX_RANK];
     size_t bytes = 0;
     int rank = 0;
     H5T_class_t class = H5T_NO_CLASS;
@@ -164,7 +147,7 @@ int32_t pw_hdf5_attribute_size(struct file *file, const char *object, const char
     *length = 0;
     htri_t exists = H5Aexists_by_name(file->id, object, name, H5P_DEFAULT);
     if (exists == 0) return 0;
-    if (exists < 0 || H5LTget_attribute_ndims(file->id, object, name, &rank) < 0 || rank > MAX_RANK ||
+    if (exists < 0 || H5LTget_attribute_ndims(file->id, object, name, &rank) < 0 || rank > PW_HDF5_MAX_RANK ||
         H5LTget_attribute_info(file->id, object, name, extent, &class, &bytes) < 0) {
         return pw_hdf5_fail_call(file, name);
     }
@@ -174,7 +157,6 @@ int32_t pw_hdf5_attribute_size(struct file *file, const char *object, const char
     return 0;
 }
 
-/* In a file that is written create, in another read, an attribute: n values, or a single one if n is 0. */
 int32_t pw_hdf5_attribute(struct file *file, const char *object, const char *name, int32_t kind, int64_t n, void *values)
 {
     hid_t type = type_of(kind, false);

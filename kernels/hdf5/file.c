@@ -1,5 +1,4 @@
-/* HDF5 files for the mini-apps: failures, begin and end. pw_hdf5.f90 declares the functions of this folder for Fortran, their only
-   user; like HDF5 itself they are for one thread at a time.
+/* HDF5 files for the mini-apps: failures, begin and end.
 
    Damage is detected by HDF5: every dataset has chunks with Fletcher-32 checksums, and the format of HDF5 1.10 has a checksum
    of all metadata. A file that is written has a temporary name, and gets its final name only when it is complete and on the
@@ -90,8 +89,6 @@ int32_t pw_hdf5_fail_call(const struct file *file, const char *object)
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------------*/
 
-/* Close a file that was read, or discard one that is being written. HDF5 1.10 crashes after a file with refused writes is
-   closed: a discarded file stays open until the program ends. */
 void pw_hdf5_release(struct file **file)
 {
     if ((*file)->writing) {
@@ -121,7 +118,6 @@ static int32_t create(struct file *file)
     return code;
 }
 
-/* Open the file `path` to read it, or begin to write it; then call release, or commit after writing. */
 int32_t pw_hdf5_open(const char *path, bool writing, struct file **result)
 {
     struct file *file = *result = malloc(sizeof *file);
@@ -168,7 +164,6 @@ static int flush_to_disk(const char *path)
     return status;
 }
 
-/* End a file that was written: it is on the disk under its final name, or there is a failure and it is discarded. */
 int32_t pw_hdf5_commit(struct file **result)
 {
     struct file *file = *result;
@@ -188,8 +183,6 @@ int32_t pw_hdf5_commit(struct file **result)
     return code;
 }
 
-/* Make the file system reserve the space of all that is defined, so that a shortage shows now; if the file system does not
-   support that, this does nothing. */
 int32_t pw_hdf5_reserve(struct file *file)
 {
     int descriptor = open(file->part, O_WRONLY | O_CLOEXEC);

@@ -1,14 +1,13 @@
-/* For the files of this folder. Functions return 0, or core's exit code after a refusal by the system or by HDF5;
-   pw_hdf5_message and pw_hdf5_remedy then describe it. */
+/* For the files of this folder. */
 #ifndef PW_HDF5_FILE_H
 #define PW_HDF5_FILE_H
 
+#include "pw_hdf5.h"
+
 #include <hdf5.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-enum { PW_HDF5_TEXT = 8192, EXIT_SYSTEM = 4 };
+enum { EXIT_SYSTEM = 4 };
 
 struct file {
     hid_t id;

@@ -1,4 +1,4 @@
-!> HDF5 files from Fortran: rows of datasets, tables of named values, attributes (file.c and content.c describe each call).
+!> HDF5 files from Fortran: rows of datasets, tables of named values, attributes (pw_hdf5.h describes each call).
 !>
 !> The first failure stays in `error`, and later calls do nothing: a caller checks at the end. Shapes are
 !> Fortran's, so that a row of a dataset is everything with the same last index.
@@ -6,6 +6,9 @@ module pw_hdf5
     use, intrinsic :: iso_c_binding, only: c_associated, c_bool, c_char, c_int32_t, c_int64_t, c_loc, c_null_char, &
         c_null_ptr, c_ptr
     use pw_error, only: error_t
+    use pw_hdf5_h, only: column_t, max_name => pw_hdf5_max_name, max_rank => pw_hdf5_max_rank, &
+        pw_hdf5_attribute, pw_hdf5_attribute_size, pw_hdf5_commit, pw_hdf5_define, pw_hdf5_open, pw_hdf5_release, &
+        pw_hdf5_reserve, pw_hdf5_rows, pw_hdf5_shape, pw_hdf5_table, text_bytes => pw_hdf5_text
     use pw_kinds, only: i8, r8
     use pw_text, only: from_c
     implicit none
@@ -15,11 +18,9 @@ module pw_hdf5
 
     character(*), parameter, public :: whole_file = '/'   !< the object whose attributes are the file's
 
-    !> Kinds of values, those of content.c; `kind_text(length)` is that of texts.
+    !> Kinds of values, those of pw_hdf5.h; `kind_text(length)` is that of texts.
     integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2, kind_integer = 3
 
-    integer, parameter :: text_bytes = 8192                                 ! PW_HDF5_TEXT
-    integer, parameter :: max_rank = 8, max_name = 80     ! MAX_RANK, MAX_NAME
     character(*), parameter :: nul = c_null_char
 
     !> An open file.
@@ -49,12 +50,7 @@ module pw_hdf5
     end type file_t
 
     !> A column of a table: column_t(name, values), one value per row; the values must exist until it is written.
-    type, public, bind(c) :: column_t
-        character(kind=c_char) :: name(max_name + 1)
-        type(c_ptr) :: values
-        integer(c_int64_t) :: n
-        integer(c_int32_t) :: kind
-    end type column_t
+    public :: column_t
 
     interface column_t
         module procedure :: real_column, integer_column, text_column
@@ -62,80 +58,6 @@ module pw_hdf5
 
     character(kind=c_char), bind(c, name='pw_hdf5_message') :: c_message(text_bytes)
     character(kind=c_char), bind(c, name='pw_hdf5_remedy') :: c_remedy(text_bytes)
-
-    interface
-        integer(c_int32_t) function c_open(path, writing, file) bind(c, name='pw_hdf5_open')
-            import :: c_bool, c_char, c_int32_t, c_ptr
-            character(kind=c_char), intent(in) :: path(*)
-            logical(c_bool), value :: writing
-            type(c_ptr), intent(out) :: file
-        end function c_open
-
-        integer(c_int32_t) function c_commit(file) bind(c, name='pw_hdf5_commit')
-            import :: c_int32_t, c_ptr
-            type(c_ptr), intent(inout) :: file
-        end function c_commit
-
-        subroutine c_release(file) bind(c, name='pw_hdf5_release')
-            import :: c_ptr
-            type(c_ptr), intent(inout) :: file
-        end subroutine c_release
-
-        integer(c_int32_t) function c_reserve(file) bind(c, name='pw_hdf5_reserve')
-            import :: c_int32_t, c_ptr
-            type(c_ptr), value :: file
-        end function c_reserve
-
-        integer(c_int32_t) function c_define(file, name, kind, rank, shape) bind(c, name='pw_hdf5_define')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: file
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int32_t), value :: kind, rank
-            integer(c_int64_t), intent(in) :: shape(*)
-        end function c_define
-
-        integer(c_int32_t) function c_shape(file, name, rank, shape) bind(c, name='pw_hdf5_shape')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: file
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int32_t), intent(out) :: rank
-            integer(c_int64_t), intent(inout) :: shape(*)
-        end function c_shape
-
-        integer(c_int32_t) function c_rows(file, name, kind, first, n, row_values, values) bind(c, name='pw_hdf5_rows')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: file
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int32_t), value :: kind
-            integer(c_int64_t), value :: first, n, row_values
-            type(c_ptr), value :: values
-        end function c_rows
-
-        integer(c_int32_t) function c_attribute(file, object, name, kind, n, values) bind(c, name='pw_hdf5_attribute')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: file
-            character(kind=c_char), intent(in) :: object(*), name(*)
-            integer(c_int32_t), value :: kind
-            integer(c_int64_t), value :: n
-            type(c_ptr), value :: values
-        end function c_attribute
-
-        integer(c_int32_t) function c_attribute_size(file, object, name, n, length) bind(c, name='pw_hdf5_attribute_size')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), value :: file
-            character(kind=c_char), intent(in) :: object(*), name(*)
-            integer(c_int64_t), intent(out) :: n
-            integer(c_int32_t), intent(out) :: length
-        end function c_attribute_size
-
-        integer(c_int32_t) function c_table(file, name, columns, n_columns) bind(c, name='pw_hdf5_table')
-            import :: c_char, c_int32_t, c_ptr, column_t
-            type(c_ptr), value :: file
-            character(kind=c_char), intent(in) :: name(*)
-            type(column_t), intent(in) :: columns(*)
-            integer(c_int32_t), value :: n_columns
-        end function c_table
-    end interface
 
 contains
 
@@ -145,7 +67,7 @@ contains
         character(*), intent(in) :: path
         type(error_t), intent(inout) :: error
 
-        if (.not. error%failed()) call check(c_open(path//nul, .true._c_bool, self%handle), error)
+        if (.not. error%failed()) call check(pw_hdf5_open(path//nul, .true._c_bool, self%handle), error)
     end subroutine create
 
     !> Open the file `path` to read it; end with `close`.
@@ -154,7 +76,7 @@ contains
         character(*), intent(in) :: path
         type(error_t), intent(inout) :: error
 
-        if (.not. error%failed()) call check(c_open(path//nul, .false._c_bool, self%handle), error)
+        if (.not. error%failed()) call check(pw_hdf5_open(path//nul, .false._c_bool, self%handle), error)
     end subroutine open_file
 
     !> End a file that was written: it is on the disk under its final name, or there is an error and the file is removed.
@@ -165,7 +87,7 @@ contains
         if (error%failed()) then
             call self%discard()
         else
-            call check(c_commit(self%handle), error)
+            call check(pw_hdf5_commit(self%handle), error)
         end if
     end subroutine commit
 
@@ -173,7 +95,7 @@ contains
     subroutine release(self)
         class(file_t), intent(inout) :: self
 
-        if (c_associated(self%handle)) call c_release(self%handle)
+        if (c_associated(self%handle)) call pw_hdf5_release(self%handle)
     end subroutine release
 
     !> Make the file system reserve the space of all that is defined.
@@ -181,7 +103,7 @@ contains
         class(file_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        if (.not. error%failed()) call check(c_reserve(self%handle), error)
+        if (.not. error%failed()) call check(pw_hdf5_reserve(self%handle), error)
     end subroutine reserve
 
     !> A dataset of values of `kind`, of that `shape`; its rows are written later.
@@ -193,7 +115,7 @@ contains
         type(error_t), intent(inout) :: error
 
         if (error%failed()) return
-        call check(c_define(self%handle, name//nul, kind, size(shape, kind=c_int32_t), &
+        call check(pw_hdf5_define(self%handle, name//nul, kind, size(shape, kind=c_int32_t), &
                             int(shape(size(shape):1:-1), c_int64_t)), error)
     end subroutine define
 
@@ -207,7 +129,7 @@ contains
         integer(c_int64_t) :: extent(max_rank)
 
         rank = 0
-        if (.not. error%failed()) call check(c_shape(self%handle, name//nul, rank, extent), error)
+        if (.not. error%failed()) call check(pw_hdf5_shape(self%handle, name//nul, rank, extent), error)
         shape = extent(rank:1:-1)
     end subroutine dataset_shape
 
@@ -219,7 +141,7 @@ contains
         type(error_t), intent(inout) :: error
 
         if (error%failed() .or. columns(1)%n == 0) return
-        call check(c_table(self%handle, name//nul, columns, size(columns, kind=c_int32_t)), error)
+        call check(pw_hdf5_table(self%handle, name//nul, columns, size(columns, kind=c_int32_t)), error)
     end subroutine write_table
 
     !> The number of values of an attribute, and the length of its texts (0 if it has none); -1 values if it does not exist.
@@ -233,7 +155,7 @@ contains
         n = -1
         length = 0
         if (error%failed()) return
-        call check(c_attribute_size(self%handle, object//nul, name//nul, n, length), error)
+        call check(pw_hdf5_attribute_size(self%handle, object//nul, name//nul, n, length), error)
     end subroutine attribute_size
 
     !> Whether such an attribute exists.
@@ -304,7 +226,7 @@ contains
         integer :: i
 
         c_name = nul
-        do i = 1, min(len(name), max_name)
+        do i = 1, min(len(name), int(max_name))
             c_name(i) = name(i:i)
         end do
     end function c_name

@@ -80,12 +80,12 @@ int64_t pw_pages_size(const struct pw_pages_policy *policy);
    and process support the policy. */
 int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_failure *failure);
 
-/* The size of the program's static memory; 0: it is linked without any. */
+/* Bytes of the program's static memory; 0: it is linked without any, as most programs. */
 int64_t pw_pages_static_bytes(void);
 
 /* Check that the hugetlb pool, or the static memory, has room for all `count` arrays of these sizes (offsets included)
    together, so that the remedy covers them all. */
-int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,
+int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t bytes[], int32_t count,
                          struct pw_pages_failure *failure);
 
 /* The flags of mmap for pages of a hugetlb pool: MAP_HUGETLB, and the size of its pages. */
@@ -101,12 +101,12 @@ int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *fai
    operating system does not report which page is missing, huge_bytes is the lower bound under thp and hugetlbfs, and the
    upper bound under none. Reads smaps, which does not distinguish mTHP from base pages; these are read
    from the flags of the page frames (root), else derived from the operating system's counts since the allocation. */
-int32_t pw_pages_account(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
-                         struct pw_pages_account *accounts, struct pw_pages_failure *failure);
+int32_t pw_pages_account(const struct pw_pages_array arrays[], int32_t count, const struct pw_pages_policy *policy,
+                         struct pw_pages_account accounts[], struct pw_pages_failure *failure);
 
 /* Page verification, after the first touch: fail if the arrays are not on the pages of the policy. Under thp of PMD size,
    missing huge pages are collapsed once before the decision. */
-int32_t pw_pages_verify(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_policy *policy,
+int32_t pw_pages_verify(const struct pw_pages_array arrays[], int32_t count, const struct pw_pages_policy *policy,
                          struct pw_pages_failure *failure);
 
 #endif

@@ -8,11 +8,15 @@
 !> otherwise `regions_collect` does.
 module pw_region
     !$ use omp_lib, only: omp_get_thread_num
-    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_null_char, c_null_ptr, c_ptr
     use, intrinsic :: iso_fortran_env, only: output_unit
     use pw_error, only: error_t, exit_check
     use pw_kinds, only: i4, i8, r8
     use pw_record, only: counters_record_t, region_record_t
+    use pw_region_h, only: pw_mark_array, pw_region_begin, pw_region_end_after, pw_region_end_timed, pw_region_handle, &
+        pw_region_handle_uncounted, pw_regions_event, pw_regions_merge, pw_regions_print, pw_regions_refused, pw_regions_source, &
+        pw_regions_take_fault, pw_regions_total, pw_regions_unavailable, regions_cost => pw_regions_cost, &
+        regions_reset => pw_regions_reset, total_t => pw_region_total_t
     use pw_text, only: from_c
     implicit none
     private
@@ -32,17 +36,6 @@ module pw_region
     end interface region_end
 
     integer, parameter :: text_length = 1024
-    integer, parameter :: name_length = 64, path_length = 512, most_events = 32   ! as in region.h
-
-    !> struct pw_region_total.
-    type, bind(c) :: total_t
-        character(kind=c_char) :: name(name_length)
-        character(kind=c_char) :: path(path_length)
-        integer(c_int64_t) :: calls
-        real(c_double) :: seconds, seconds_mean, seconds_exclusive
-        integer(c_int64_t) :: counts(most_events), most(most_events)
-        integer(c_int32_t) :: threads, counted
-    end type total_t
 
     !> A region of the team (see `region_begin_team`) with the sums of its owner.
     type, public :: region_t
@@ -56,99 +49,11 @@ module pw_region
     end type region_t
 
     interface
-        subroutine c_mark_array(name, length, array, bytes) bind(c, name='pw_mark_array')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int32_t), intent(in), value :: length
-            type(c_ptr), intent(in), value :: array
-            integer(c_int64_t), intent(in), value :: bytes
-        end subroutine c_mark_array
-
-        integer(c_int32_t) function c_handle(name) bind(c, name='pw_region_handle')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(in) :: name(*)
-        end function c_handle
-
-        integer(c_int32_t) function c_handle_uncounted(name) bind(c, name='pw_region_handle_uncounted')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(in) :: name(*)
-        end function c_handle_uncounted
-
-        integer(c_int32_t) function c_begin(handle) bind(c, name='pw_region_begin')
-            import :: c_int32_t
-            integer(c_int32_t), value :: handle
-        end function c_begin
-
-        integer(c_int32_t) function c_end(handle, nanoseconds) bind(c, name='pw_region_end_timed')
-            import :: c_int32_t, c_int64_t
-            integer(c_int32_t), value :: handle
-            integer(c_int64_t), intent(out) :: nanoseconds
-        end function c_end
-
-        integer(c_int32_t) function c_end_after(handle, nanoseconds) bind(c, name='pw_region_end_after')
-            import :: c_int32_t, c_int64_t
-            integer(c_int32_t), value :: handle
-            integer(c_int64_t), value :: nanoseconds
-        end function c_end_after
-
+        !> By hand, because `events` may be NULL.
         integer(c_int32_t) function c_open(events) bind(c, name='pw_regions_open')
             import :: c_int32_t, c_ptr
             type(c_ptr), value :: events
         end function c_open
-
-        integer(c_int32_t) function c_take_fault(text, length) bind(c, name='pw_regions_take_fault')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: text(*)
-            integer(c_int32_t), value :: length
-        end function c_take_fault
-
-        subroutine c_event(i, name, length) bind(c, name='pw_regions_event')
-            import :: c_char, c_int32_t
-            integer(c_int32_t), value :: i, length
-            character(kind=c_char), intent(out) :: name(*)
-        end subroutine c_event
-
-        subroutine c_source(name, length) bind(c, name='pw_regions_source')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: name(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_source
-
-        integer(c_int32_t) function c_refused(i, name, reason, length) bind(c, name='pw_regions_refused')
-            import :: c_char, c_int32_t
-            integer(c_int32_t), value :: i, length
-            character(kind=c_char), intent(out) :: name(*), reason(*)
-        end function c_refused
-
-        subroutine c_unavailable(reason, length) bind(c, name='pw_regions_unavailable')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: reason(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_unavailable
-
-        integer(c_int32_t) function c_merge() bind(c, name='pw_regions_merge')
-            import :: c_int32_t
-        end function c_merge
-
-        subroutine c_total(i, total) bind(c, name='pw_regions_total')
-            import :: c_int32_t, total_t
-            integer(c_int32_t), value :: i
-            type(total_t), intent(out) :: total
-        end subroutine c_total
-
-        !> Reset all sums and faults, outside of parallel regions: done at each point of a sweep.
-        subroutine regions_reset() bind(c, name='pw_regions_reset')
-        end subroutine regions_reset
-
-        !> The present cost of an empty region to the calling thread [s]: `pair` is the cost to the enclosing region,
-        !> `inside` that to the empty region itself.
-        subroutine regions_cost(pair, inside) bind(c, name='pw_regions_cost')
-            import :: c_double
-            real(c_double), intent(out) :: pair, inside
-        end subroutine regions_cost
-
-        subroutine c_print() bind(c, name='pw_regions_print')
-        end subroutine c_print
     end interface
 
 contains
@@ -169,11 +74,11 @@ contains
 
         if (present(counted)) then
             if (.not. counted) then
-                handle = c_handle_uncounted(trim(name)//c_null_char)
+                handle = pw_region_handle_uncounted(trim(name)//c_null_char)
                 return
             end if
         end if
-        handle = c_handle(trim(name)//c_null_char)
+        handle = pw_region_handle(trim(name)//c_null_char)
     end function region_handle
 
     !> Report an array and its memory to a tracer (marks.h); without one it has no effect.
@@ -182,14 +87,14 @@ contains
         type(c_ptr), intent(in) :: address
         integer(i8), intent(in) :: bytes
 
-        call c_mark_array(trim(name), int(len_trim(name), c_int32_t), address, bytes)
+        call pw_mark_array(trim(name), int(len_trim(name), c_int32_t), address, bytes)
     end subroutine mark_array
 
     subroutine begin_by_handle(handle, error)
         integer(i4), intent(in) :: handle
         type(error_t), intent(inout), optional :: error
 
-        if (c_begin(handle) /= 0) call region_fault(error)
+        if (pw_region_begin(handle) /= 0) call region_fault(error)
     end subroutine begin_by_handle
 
     subroutine begin_by_name(name, error)
@@ -205,7 +110,7 @@ contains
         type(error_t), intent(inout), optional :: error
         integer(c_int64_t) :: nanoseconds
 
-        if (c_end(handle, nanoseconds) /= 0) call region_fault(error)
+        if (pw_region_end_timed(handle, nanoseconds) /= 0) call region_fault(error)
         if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
     end subroutine end_by_handle
 
@@ -225,9 +130,9 @@ contains
         integer(c_int32_t) :: status
 
         !$omp parallel private(status)
-        !$ if (omp_get_thread_num() /= 0) status = c_begin(handle)
+        !$ if (omp_get_thread_num() /= 0) status = pw_region_begin(handle)
         !$omp end parallel
-        status = c_begin(handle)
+        status = pw_region_begin(handle)
         if (status /= 0) call region_fault(error)
     end subroutine region_begin_team
 
@@ -240,9 +145,9 @@ contains
         integer(c_int32_t) :: status
         !$ integer(c_int32_t) :: ended
 
-        status = c_end(handle, nanoseconds)
+        status = pw_region_end_timed(handle, nanoseconds)
         !$omp parallel private(ended)
-        !$ if (omp_get_thread_num() /= 0) ended = c_end_after(handle, nanoseconds)
+        !$ if (omp_get_thread_num() /= 0) ended = pw_region_end_after(handle, nanoseconds)
         !$omp end parallel
         if (status /= 0) call region_fault(error)
         if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
@@ -254,7 +159,7 @@ contains
         character(kind=c_char) :: text(text_length)
 
         if (.not. present(error)) return
-        if (c_take_fault(text, int(text_length, c_int32_t)) == 0) return
+        if (pw_regions_take_fault(text, int(text_length, c_int32_t)) == 0) return
         call error%raise(exit_check, from_c(text), 'pw_region', &
                          'end every region inside the region in which it began')
     end subroutine region_fault
@@ -268,9 +173,9 @@ contains
         integer(c_int32_t) :: n_events, i
 
         n_events = c_open(c_null_ptr)
-        allocate (regions(c_merge()))
+        allocate (regions(pw_regions_merge()))
         do i = 1, size(regions)
-            call c_total(i - 1_c_int32_t, total)
+            call pw_regions_total(i - 1_c_int32_t, total)
             regions(i)%name = from_c(total%name)
             regions(i)%path = from_c(total%path)
             regions(i)%calls = total%calls
@@ -298,17 +203,17 @@ contains
         integer(c_int32_t) :: n_events, n_refused, i
 
         n_events = c_open(c_null_ptr)
-        call c_unavailable(reason, length)
+        call pw_regions_unavailable(reason, length)
         if (len(from_c(reason)) > 0) counted%unavailable = from_c(reason)
-        call c_source(name, length)
+        call pw_regions_source(name, length)
         counted%source = from_c(name)
         n_refused = 0
-        do while (c_refused(n_refused, name, reason, length) /= 0)
+        do while (pw_regions_refused(n_refused, name, reason, length) /= 0)
             n_refused = n_refused + 1
         end do
         allocate (counted%refused(n_refused))
         do i = 1, n_refused
-            if (c_refused(i - 1_c_int32_t, name, reason, length) == 0) exit
+            if (pw_regions_refused(i - 1_c_int32_t, name, reason, length) == 0) exit
             counted%refused(i)%event = from_c(name)
             counted%refused(i)%reason = from_c(reason)
         end do
@@ -334,7 +239,7 @@ contains
 
         allocate (names(n_events))
         do i = 1, n_events
-            call c_event(i - 1_c_int32_t, buffer, size(buffer, kind=c_int32_t))
+            call pw_regions_event(i - 1_c_int32_t, buffer, size(buffer, kind=c_int32_t))
             names(i) = from_c(buffer)
         end do
     end function event_list
@@ -342,7 +247,7 @@ contains
     !> Print a table of all regions to standard output.
     subroutine regions_print()
         flush (output_unit)
-        call c_print()
+        call pw_regions_print()
     end subroutine regions_print
 
     subroutine begin_owned(self, error)

@@ -96,7 +96,7 @@ int32_t pw_regions_refused(int32_t i, char *event, char *reason, int32_t length)
 void pw_regions_unavailable(char *reason, int32_t length);
 
 /* Sums of one path. */
-typedef struct pw_region_total {
+struct pw_region_total {
     char name[PW_REGION_NAME];
     char path[PW_REGION_PATH];
     int64_t calls;                    /* of all threads */
@@ -107,14 +107,15 @@ typedef struct pw_region_total {
     int64_t most[PW_REGION_EVENTS];   /* of the thread with the most, per event */
     int32_t threads;                  /* that entered it */
     int32_t counted;                  /* 0 if counters were not read, or could not be */
-} pw_region_total;
+};
+typedef struct pw_region_total pw_region_total;
 
 /* Merge the threads' sums, outside of parallel regions: the number of paths, each after the one that contains it. A region
    that is still open is a fault, and its last call is missing. */
 int32_t pw_regions_merge(void);
 
 /* Path i (from 0) of the last merge. */
-void pw_regions_total(int32_t i, pw_region_total *total);
+void pw_regions_total(int32_t i, struct pw_region_total *total);
 
 /* Reset all sums and faults; open regions stay open and count from here. */
 void pw_regions_reset(void);

@@ -25,6 +25,6 @@ enum { alignment_block = 512 };
 
 /* Process n bytes, whole blocks, with vectors of `bits` bits; 0 if the build does not support that access or width:
  * copy them, combine them in `total` by exclusive or of their 8-byte words, or store the word `value` everywhere. */
-int64_t pw_alignment(int64_t access, int64_t bits, int64_t n, char *to, const char *from, int64_t value, int64_t *total);
+int64_t pw_alignment(int64_t access, int64_t bits, int64_t n, void *to, const void *from, int64_t value, int64_t *total);
 
 #endif

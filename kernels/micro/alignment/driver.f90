@@ -2,8 +2,9 @@
 !>
 !> Source: A64FX micro-architecture guide (Fujitsu, 2021), effect of alignment.
 module alignment
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
-    use alignment_constants, only: alignment_block, copy => alignment_copy, load => alignment_load, store => alignment_store
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int8_t, c_loc, c_null_ptr
+    use alignment_h, only: alignment_block, copy => alignment_copy, load => alignment_load, pw_alignment, &
+        store => alignment_store
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
@@ -38,17 +39,6 @@ module alignment
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation
     end type alignment_t
 
-    interface
-        !> The timed kernel; see alignment.h.
-        integer(c_int64_t) function pw_alignment(access, bits, n, to, from, value, total) bind(c)
-            import :: c_int64_t, c_int8_t
-            integer(c_int64_t), intent(in), value :: access, bits, n, value
-            integer(c_int8_t), intent(inout) :: to(*)
-            integer(c_int8_t), intent(in) :: from(*)
-            integer(c_int64_t), intent(inout) :: total
-        end function pw_alignment
-    end interface
-
 contains
 
     subroutine declare_options(self)
@@ -76,11 +66,9 @@ contains
     !> Whether the build has an access with vectors of so many bits.
     logical function supported(access, bits)
         integer(i8), intent(in) :: access, bits
-        integer(c_int8_t) :: none(1)
         integer(i8) :: total
 
-        none = 0
-        supported = pw_alignment(access, bits, 0_i8, none, none, 0_i8, total) /= 0
+        supported = pw_alignment(access, bits, 0_i8, c_null_ptr, c_null_ptr, 0_i8, total) /= 0
     end function supported
 
     !> 0 if the build has the access at this place, with vectors of the width that it uses by default.
@@ -168,8 +156,8 @@ contains
         byte = (first - 1)*word_bytes + 1
         associate (a => self%a_bytes, b => self%b_bytes)
             do pass = 1, passes
-                done = pw_alignment(self%access, self%bits, (last - first + 1)*word_bytes, a(byte + self%store_offset), &
-                                    b(byte + self%load_offset), self%passes + pass, partial)
+                done = pw_alignment(self%access, self%bits, (last - first + 1)*word_bytes, c_loc(a(byte + self%store_offset)), &
+                                    c_loc(b(byte + self%load_offset)), self%passes + pass, partial)
             end do
         end associate
         self%totals(1, thread_number()) = partial

@@ -30,7 +30,7 @@ typedef int32_t __attribute__((may_alias)) element_32;
 #include "accesses.h"
 #endif
 
-int64_t pw_alignment(int64_t access, int64_t bits, int64_t n, char *to, const char *from, int64_t value, int64_t *total)
+int64_t pw_alignment(int64_t access, int64_t bits, int64_t n, void *to, const void *from, int64_t value, int64_t *total)
 {
     switch (bits) {
     case 128: return access_128(access, n, to, from, value, total);

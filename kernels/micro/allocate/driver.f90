@@ -3,7 +3,8 @@
 !> Source: A64FX micro-architecture guide, large pages: ARENA_FREE (1024 blocks of 8 MiB allocated, then freed, with the memory
 !> returned and kept) and ARENA_LOCK_TYPE (malloc inside a parallel region).
 module allocate_kernel
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_ptr
+    use allocate_h, only: pw_heap_cycle, pw_heap_reuse
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -26,20 +27,6 @@ module allocate_kernel
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, metrics
     end type allocate_t
-
-    ! See heap.h.
-    interface
-        integer(c_int64_t) function pw_heap_cycle(passes, live, bytes, page, block) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: passes, live, bytes, page
-            type(c_ptr), intent(out) :: block(live)
-        end function pw_heap_cycle
-
-        integer(c_int32_t) function pw_heap_reuse(way) bind(c)
-            import :: c_int32_t, c_int64_t
-            integer(c_int64_t), intent(in), value :: way
-        end function pw_heap_reuse
-    end interface
 
 contains
 

@@ -1,4 +1,4 @@
-/* One operation, repeated; driver.f90 declares the same type and the same numbers. */
+/* One operation, repeated; driver.f90 declares the same numbers. */
 #ifndef PAGEWISE_ARITHMETIC_H
 #define PAGEWISE_ARITHMETIC_H
 

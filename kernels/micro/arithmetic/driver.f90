@@ -2,8 +2,8 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module arithmetic
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
-    use arithmetic_constants, only: steps => arithmetic_steps
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_ptr
+    use arithmetic_h, only: call_t => arithmetic_call_t, pw_arithmetic_run, steps => arithmetic_steps
     use pw_cycles, only: clock_hertz
     use pw_elements, only: element_bytes, element_types, first_integer_type
     use pw_error, only: error_t, exit_usage
@@ -27,14 +27,6 @@ module arithmetic
     real(r8), parameter :: addend = 3.7_r8                ! of sqrt(x) + addend, which converges
     integer, parameter :: converged = 200                 ! steps after which it no longer changes
 
-    !> struct arithmetic_call.
-    type, bind(c) :: call_t
-        integer(c_int64_t) :: passes = 0, elements = 0
-        type(c_ptr) :: x = c_null_ptr
-        real(c_double) :: a = 0.0_c_double
-        integer(c_int32_t) :: operation = 1, type = 1, simd = 1, one_chain = 0, flips = 0
-    end type call_t
-
     type, extends(registers_t), public :: arithmetic_t
         private
         type(call_t) :: request
@@ -42,14 +34,6 @@ module arithmetic
     contains
         procedure :: declare_options, read_options, initial, expected, operate, metrics
     end type arithmetic_t
-
-    interface
-        !> The timed kernel; see arithmetic.h.
-        integer(c_int32_t) function pw_arithmetic_run(request) bind(c)
-            import :: c_int32_t, call_t
-            type(call_t), intent(inout) :: request
-        end function pw_arithmetic_run
-    end interface
 
 contains
 
@@ -71,8 +55,7 @@ contains
         integer(c_int32_t), intent(in) :: place
         type(call_t) :: request
 
-        request%operation = place
-        request%simd = place_of('scalar', simd_names)
+        request = call_t(operation=place, type=1, simd=place_of('scalar', simd_names))
         any_operation = pw_arithmetic_run(request)
     end function any_operation
 
@@ -80,7 +63,7 @@ contains
         integer(c_int32_t), intent(in) :: place
         type(call_t) :: request
 
-        request%simd = place
+        request = call_t(operation=1, type=1, simd=place)
         width_status = pw_arithmetic_run(request)
     end function width_status
 

@@ -1,6 +1,7 @@
 !> Matrix multiplication without a library: the effect of blocking, packing and pages.
 module blocked_dgemm
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t, c_loc, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc
+    use blocked_dgemm_h, only: call_t => pw_gemm_call_t, pw_blocked_dgemm, pw_gemm_tile
     use pw_error, only: error_t, exit_usage
     use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
@@ -13,14 +14,6 @@ module blocked_dgemm
     character(7), parameter :: ways(5) = [character(7) :: 'dot', 'axpy', 'blocked', 'packed', 'fortran']   ! as in blocked_dgemm.h
     integer(i8), parameter :: line = 8      ! doubles
 
-    !> struct pw_gemm_call.
-    type, bind(c) :: call_t
-        integer(c_int64_t) :: passes = 0, way = 0, n = 0, columns = 0, stride = 0
-        integer(c_int64_t) :: rows = 0, depth = 0, width = 0
-        real(c_double) :: alpha = 1.0_c_double
-        type(c_ptr) :: a = c_null_ptr, b = c_null_ptr, c = c_null_ptr, block = c_null_ptr, panel = c_null_ptr
-    end type call_t
-
     type, extends(gemm_t), public :: blocked_dgemm_t
         private
         integer(i8) :: way = 0, rows = 0, depth = 0, width = 0      ! of blocks, as requested
@@ -29,18 +22,6 @@ module blocked_dgemm
         procedure :: declare_options, read_options, buffers, multiply
         procedure, private :: block_words, panel_words
     end type blocked_dgemm_t
-
-    interface
-        subroutine pw_blocked_dgemm(request) bind(c)
-            import :: call_t
-            type(call_t), intent(in) :: request
-        end subroutine pw_blocked_dgemm
-
-        subroutine pw_gemm_tile(rows, columns) bind(c)
-            import :: c_int64_t
-            integer(c_int64_t), intent(out) :: rows, columns
-        end subroutine pw_gemm_tile
-    end interface
 
 contains
 

@@ -13,6 +13,6 @@ enum { apart = 4096, together = 4 };
  * width `simd`: load and add the 8-byte words to `total`; store the word `value` everywhere; or, at the first place only,
  * load what the previous access stored, add 1 to each word and store it. Returns 0, or 1 if the build does not support the
  * width. */
-int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, char *first, int64_t value, int64_t *total);
+int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, void *first, int64_t value, int64_t *total);
 
 #endif

@@ -2,8 +2,9 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock, loads across 4 KiB.
 module crossing
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
-    use crossing_constants, only: apart, forward => crossing_forward, load => crossing_load, store => crossing_store, together
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int8_t, c_loc, c_null_ptr
+    use crossing_h, only: apart, forward => crossing_forward, load => crossing_load, pw_crossing, store => crossing_store, &
+        together
     use pw_cycles, only: cycle_metrics
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
@@ -33,17 +34,6 @@ module crossing
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
     end type crossing_t
 
-    interface
-        !> The timed kernel; see crossing.h.
-        integer(c_int32_t) function pw_crossing(access, simd, rounds, places, first, value, total) bind(c)
-            import :: c_int32_t, c_int64_t, c_int8_t
-            integer(c_int32_t), intent(in), value :: access, simd
-            integer(c_int64_t), intent(in), value :: rounds, places, value
-            integer(c_int8_t), intent(inout) :: first(*)
-            integer(c_int64_t), intent(inout) :: total
-        end function pw_crossing
-    end interface
-
 contains
 
     subroutine declare_options(self)
@@ -63,12 +53,10 @@ contains
 
     integer(c_int32_t) function width_status(place)
         integer(c_int32_t), intent(in) :: place
-        integer(c_int8_t) :: none(1)
         integer(i8) :: total
 
-        none = 0_c_int8_t
         total = 0
-        width_status = pw_crossing(1_c_int32_t, place, 0_i8, 0_i8, none, 0_i8, total)
+        width_status = pw_crossing(1_c_int32_t, place, 0_i8, 0_i8, c_null_ptr, 0_i8, total)
     end function width_status
 
     subroutine read_options(self, error)
@@ -137,7 +125,7 @@ contains
             do thread = first, last
                 total = self%totals(1, thread - 1)
                 do pass = 1, passes
-                    status = pw_crossing(self%access, self%simd, rounds, self%places, bytes(self%start + 1, thread), &
+                    status = pw_crossing(self%access, self%simd, rounds, self%places, c_loc(bytes(self%start + 1, thread)), &
                                          self%passes + pass, total)
                 end do
                 self%totals(1, thread - 1) = total

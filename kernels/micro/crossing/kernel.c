@@ -19,7 +19,7 @@
 #include "accesses.h"
 #endif
 
-int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, char *first, int64_t value, int64_t *total)
+int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, void *first, int64_t value, int64_t *total)
 {
     switch (simd) {
     case PW_SIMD_SCALAR: return access_64(access, rounds, places, first, value, total), 0;

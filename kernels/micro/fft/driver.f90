@@ -1,6 +1,7 @@
 !> Complex Fourier transforms in one dimension through FFTW's interface, in double or single precision.
 module fft
-    use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int32_t, c_int64_t, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int32_t, c_null_ptr, c_ptr
+    use fft_h, only: pw_fft_forget, pw_fft_has, pw_fft_plan, pw_fft_run
     use pw_computed_by, only: verify_library
     use pw_deviation, only: worse, worst_of
     use pw_elements, only: element_at, element_bytes, element_types
@@ -30,35 +31,6 @@ module fft
         procedure :: declare_options, read_options, plan, connect, fill, work, validate, traffic, metrics
         procedure, private :: output, at
     end type fft_t
-
-    interface
-        !> See plan.c.
-        integer(c_int32_t) function pw_fft_has(type) bind(c)
-            import :: c_int32_t
-            integer(c_int32_t), intent(in), value :: type
-        end function pw_fft_has
-
-        type(c_ptr) function pw_fft_plan(type, n, effort, in, out) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            integer(c_int64_t), intent(in), value :: n, effort
-            type(c_ptr), intent(in), value :: in, out
-        end function pw_fft_plan
-
-        subroutine pw_fft_forget(type, plan) bind(c)
-            import :: c_int32_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: plan
-        end subroutine pw_fft_forget
-
-        !> Timed code: `count` consecutive transforms of n numbers each.
-        subroutine pw_fft_run(type, plan, passes, count, n, in, out) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: type
-            type(c_ptr), intent(in), value :: plan, in, out
-            integer(c_int64_t), intent(in), value :: passes, count, n
-        end subroutine pw_fft_run
-    end interface
 
 contains
 

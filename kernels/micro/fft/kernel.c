@@ -1,7 +1,6 @@
 /* One transform after the other. */
 #include "fftw_interface.h"
-
-#include <stdint.h>
+#include "plan.h"
 
 void pw_fft_run(int32_t type, void *plan, int64_t passes, int64_t count, int64_t n, void *in, void *out)
 {

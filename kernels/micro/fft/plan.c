@@ -1,10 +1,8 @@
-/* Plans for the driver. */
+#include "plan.h"
 #include "fftw_interface.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
-/* Whether the library has transforms of the type. */
 int32_t pw_fft_has(int32_t type)
 {
 #if defined(__GNUC__)
@@ -14,8 +12,6 @@ int32_t pw_fft_has(int32_t type)
 #endif
 }
 
-/* A plan for transforms of n numbers forward, made with effort 1 (estimate), 2 (measure) or 3 (patient), which except for
- * the first overwrites both arrays. */
 void *pw_fft_plan(int32_t type, int64_t n, int64_t effort, void *in, void *out)
 {
     static const unsigned efforts[] = {FFTW_ESTIMATE, FFTW_MEASURE, FFTW_PATIENT};

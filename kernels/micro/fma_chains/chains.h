@@ -22,7 +22,7 @@ int64_t pw_chains_most(void);
 /* y(i,j) = c(0) + x*(c(1) + x*(... + x*c(fmas))), where x = y(i,j-distance), for j = 0 to rows-1 and i = 0 to 7. `y` is the
  * row 0, and the rows before it exist. `at_once` vectors are interleaved in an explicit width, a power of two up to
  * PW_CHAINS_MOST. Returns 0, or 1 if the build has no vectors of the width `simd`. */
-int32_t pw_chains(int32_t simd, int32_t order, int64_t at_once, int64_t fmas, int64_t rows, int64_t distance, const double *c,
-                  double *y);
+int32_t pw_chains(int32_t simd, int32_t order, int64_t at_once, int64_t fmas, int64_t rows, int64_t distance, const double c[],
+                  double y[]);
 
 #endif

@@ -2,8 +2,8 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), verification of out-of-order execution.
 module fma_chains
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
-    use fma_chains_constants, only: chains_interleaved, chains_row, chains_source, longest => chains_longest
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t
+    use fma_chains_h, only: chains_interleaved, chains_row, chains_source, longest => chains_longest, pw_chains, pw_chains_most
     use pw_cycles, only: clock_hertz
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
@@ -37,21 +37,6 @@ module fma_chains
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
         procedure, private :: back
     end type fma_chains_t
-
-    interface
-        !> The timed kernel; see chains.h.
-        integer(c_int32_t) function pw_chains(simd, order, at_once, fmas, rows, distance, c, y) bind(c)
-            import :: c_double, c_int32_t, c_int64_t
-            integer(c_int32_t), intent(in), value :: simd, order
-            integer(c_int64_t), intent(in), value :: at_once, fmas, rows, distance
-            real(c_double), intent(in) :: c(0:*)
-            real(c_double), intent(inout) :: y(*)
-        end function pw_chains
-
-        integer(c_int64_t) function pw_chains_most() bind(c)
-            import :: c_int64_t
-        end function pw_chains_most
-    end interface
 
 contains
 

@@ -2,8 +2,8 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock.
 module interlock
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
-    use interlock_constants, only: block => interlock_block
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_intptr_t, c_null_ptr, c_ptr
+    use interlock_h, only: block => interlock_block, pw_interlock
     use pw_elements, only: element_at, element_types
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
@@ -25,16 +25,6 @@ module interlock
     contains
         procedure :: declare_options, read_options, plan, connect, work
     end type interlock_t
-
-    interface
-        !> The timed kernel; see interlock.h.
-        integer(c_int32_t) function pw_interlock(way, n, offset, sign, y, x) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: way, sign
-            integer(c_int64_t), intent(in), value :: n, offset
-            type(c_ptr), intent(in), value :: y, x
-        end function pw_interlock
-    end interface
 
 contains
 

@@ -20,6 +20,6 @@ enum { interlock_block = 64 };
  * that accesses of 16 bits give the same, and those of 32 bits that begin between them. `offset`: bytes at which the accesses
  * begin, even. Those of contiguous vectors end with the n numbers; all others end as many bytes later. Returns 0, or 1 if the build
  * has no such instructions. */
-int32_t pw_interlock(int32_t way, int64_t n, int64_t offset, int32_t sign, int32_t *y, const int32_t *x);
+int32_t pw_interlock(int32_t way, int64_t n, int64_t offset, int32_t sign, void *y, const void *x);
 
 #endif

@@ -168,12 +168,12 @@ static int32_t structures(int32_t way, int64_t n, int32_t sign, int32_t *y, cons
 }
 #endif
 
-int32_t pw_interlock(int32_t way, int64_t n, int64_t offset, int32_t sign, int32_t *y, const int32_t *x)
+int32_t pw_interlock(int32_t way, int64_t n, int64_t offset, int32_t sign, void *y, const void *x)
 {
     void *const shifted = (char *)y + offset;
     const void *const x_shifted = (const char *)x + offset;
     switch (way) {
-    case interlock_contiguous: return contiguous(n, offset, sign, (half *)y, (const half *)x), 0;
+    case interlock_contiguous: return contiguous(n, offset, sign, y, x), 0;
     case interlock_gather:
     case interlock_gather_apart: return gathers(way, n, sign, shifted, x_shifted);
     default: return structures(way, n, sign, shifted, x_shifted);

@@ -11,7 +11,7 @@ void pw_chase_and_stop(int64_t hops, pw_link **at, int32_t *stop)
 }
 
 void pw_load_until(const int32_t *stop, void *line, int64_t groups, int64_t reads, int64_t writes, int64_t delay,
-                   pw_load_done *done)
+                   struct pw_load_done *done)
 {
     const int repeats = pw_broken_is("repeated-reads"), reads_less = pw_broken_is("skipped-read"),
               writes_less = pw_broken_is("skipped-write"), half = pw_broken_is("half-line");

@@ -3,7 +3,8 @@
 !> Source: Esmaili-Dokht et al., A Mess of memory system benchmarking, simulation and application profiling (MICRO 2024); Intel,
 !> Memory Latency Checker, --loaded_latency.
 module loaded_latency
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_loc, c_ptr
+    use loaded_latency_h, only: load_done_t => pw_load_done_t, pw_chase_and_stop, pw_load_until
     use pw_error, only: error_t, exit_usage
     use pw_evidence, only: median
     use pw_harness, only: arrays_of, kernel_t, plan_t
@@ -26,11 +27,6 @@ module loaded_latency
     !> Iterations after which a thread at the latest looks whether the chase has ended: about a millisecond.
     integer(i8), parameter :: most_delay = 1000000_i8
 
-    !> struct pw_load_done.
-    type, bind(c) :: load_done_t
-        integer(c_int64_t) :: groups = 0, sum = 0
-    end type load_done_t
-
     !> A call of `run`: seconds per hop of the chase alone, and the groups per second of all loading threads.
     type :: call_t
         integer(i8) :: passes = 0
@@ -49,24 +45,6 @@ module loaded_latency
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
         procedure, private :: first_line, typical, wrong_words
     end type loaded_latency_t
-
-    ! See loaded_latency.h.
-    interface
-        subroutine pw_chase_and_stop(hops, at, stop) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: hops
-            type(c_ptr), intent(inout) :: at
-            integer(c_int32_t), intent(inout) :: stop
-        end subroutine pw_chase_and_stop
-
-        subroutine pw_load_until(stop, line, groups, reads, writes, delay, done) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr, load_done_t
-            integer(c_int32_t), intent(in) :: stop
-            type(c_ptr), intent(in), value :: line
-            integer(c_int64_t), intent(in), value :: groups, reads, writes, delay
-            type(load_done_t), intent(inout) :: done
-        end subroutine pw_load_until
-    end interface
 
 contains
 

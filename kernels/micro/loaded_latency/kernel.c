@@ -40,7 +40,7 @@ PW_INLINE void wait_iterations(int64_t delay)
 }
 
 void pw_load_until(const int32_t *stop, void *line, int64_t groups, int64_t reads, int64_t writes, int64_t delay,
-                   pw_load_done *done)
+                   struct pw_load_done *done)
 {
     const words *source = line;
     words *target = (words *)line + groups * reads * pw_line_vectors;

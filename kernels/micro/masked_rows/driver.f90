@@ -2,7 +2,8 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock of stores whose mask is 0.
 module masked_rows
-    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_null_ptr, c_ptr
+    use masked_rows_h, only: pw_masked_rows
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_in_place, only: in_place_t
@@ -22,16 +23,6 @@ module masked_rows
     contains
         procedure :: declare_options, read_options, plan, connect, work
     end type masked_rows_t
-
-    interface
-        !> The timed kernel; see masked_rows.h.
-        integer(c_int32_t) function pw_masked_rows(simd, length, rows, leading, y, x) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: simd
-            integer(c_int64_t), intent(in), value :: length, rows, leading
-            type(c_ptr), intent(in), value :: y, x
-        end function pw_masked_rows
-    end interface
 
 contains
 

@@ -64,7 +64,7 @@ static void rows_vla(int64_t length, int64_t rows, int64_t leading, double *y, c
 }
 #endif
 
-int32_t pw_masked_rows(int32_t simd, int64_t length, int64_t rows, int64_t leading, double *y, const double *x)
+int32_t pw_masked_rows(int32_t simd, int64_t length, int64_t rows, int64_t leading, void *y, const void *x)
 {
     switch (simd) {
     case PW_SIMD_COMPILER: return pw_masked_rows_plain(length, rows, leading, y, x), 0;

@@ -2,7 +2,8 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module math_functions
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_loc, c_null_ptr, c_ptr
+    use math_functions_h, only: pw_math, pw_math_arguments, pw_math_error, pw_math_reference_bits
     use pw_cycles, only: cycle_metrics
     use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, element_types
@@ -38,35 +39,6 @@ module math_functions
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
         procedure, private :: at
     end type math_functions_t
-
-    interface
-        !> The timed kernel; see math_functions.h.
-        integer(c_int32_t) function pw_math(function, type, call, n, x, z, y) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: function, type, call
-            integer(c_int64_t), intent(in), value :: n
-            type(c_ptr), intent(in), value :: x, z, y
-        end function pw_math
-
-        !> See math_functions.h.
-        subroutine pw_math_arguments(function, type, first, n, x, z) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: function, type
-            integer(c_int64_t), intent(in), value :: first, n
-            type(c_ptr), intent(in), value :: x, z
-        end subroutine pw_math_arguments
-
-        real(c_double) function pw_math_error(function, type, n, x, z, y) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
-            integer(c_int32_t), intent(in), value :: function, type
-            integer(c_int64_t), intent(in), value :: n
-            type(c_ptr), intent(in), value :: x, z, y
-        end function pw_math_error
-
-        integer(c_int32_t) function pw_math_reference_bits() bind(c)
-            import :: c_int32_t
-        end function pw_math_reference_bits
-    end interface
 
 contains
 

@@ -3,7 +3,8 @@
 !> Source: A64FX micro-architecture guide, memory copy: memcpy and Fortran loops over size, with and without
 !> cleaning the caches between copies.
 module memcpy
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use, intrinsic :: iso_c_binding, only: c_f_pointer
+    use memcpy_h, only: pw_copy, pw_copy_has_string_move
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
@@ -29,20 +30,6 @@ module memcpy
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
     end type memcpy_t
-
-    interface
-        !> The timed kernel of this build; see copy.h.
-        integer(c_int64_t) function pw_copy(way, copies, n, place, stride, places, target, source) bind(c)
-            import :: c_double, c_int64_t
-            integer(c_int64_t), intent(in), value :: way, copies, n, place, stride, places
-            real(c_double), intent(inout) :: target(n*places)
-            real(c_double), intent(in) :: source(n*places)
-        end function pw_copy
-
-        integer(c_int32_t) function pw_copy_has_string_move() bind(c)
-            import :: c_int32_t
-        end function pw_copy_has_string_move
-    end interface
 
 contains
 

@@ -16,7 +16,7 @@ int64_t pw_node_sum(const pw_node_line *line, int64_t first, int64_t last)
     if (repeats) last = first + (last - first + 1) / 2 - 1;
     for (int64_t i = first; i <= last - !repeats; i++) {
         sum += (uintptr_t)line[i - 1].next;
-        for (int k = 0; k < pw_line_words - 1; k++) sum += (uint64_t)line[i - 1].rest[k];
+        for (int k = 0; k < PW_LINE_WORDS - 1; k++) sum += (uint64_t)line[i - 1].rest[k];
     }
     return (int64_t)(repeats ? 2 * sum : sum);
 }

@@ -3,7 +3,9 @@
 !> Source: A64FX micro-architecture guide, ccNUMA connection; Hager et al., Optimizing performance on modern HPC systems
 !> (2005), section 4, for the cost of a page on the wrong node.
 module numa
-    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_loc, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_loc, c_ptr
+    use numa_h, only: pw_node_begin, pw_node_bind, pw_node_chase, pw_node_deviation, pw_node_expected, pw_node_join, &
+        pw_node_list, pw_node_misplaced, pw_node_sum
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -25,59 +27,6 @@ module numa
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
     end type numa_t
-
-    ! See nodes.h.
-    interface
-        type(c_ptr) function pw_node_chase(hops, start) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: hops
-            type(c_ptr), intent(in), value :: start
-        end function pw_node_chase
-
-        integer(c_int64_t) function pw_node_sum(line, first, last) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: line
-            integer(c_int64_t), intent(in), value :: first, last
-        end function pw_node_sum
-
-        subroutine pw_node_join(n, line) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: n
-            type(c_ptr), intent(in), value :: line
-        end subroutine pw_node_join
-
-        integer(c_int64_t) function pw_node_deviation(n, line, hops, at) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: n, hops
-            type(c_ptr), intent(in), value :: line, at
-        end function pw_node_deviation
-
-        integer(c_int64_t) function pw_node_expected(n, line, passes) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: n, passes
-            type(c_ptr), intent(in), value :: line
-        end function pw_node_expected
-
-        subroutine pw_node_begin() bind(c)
-        end subroutine pw_node_begin
-
-        subroutine pw_node_list(with_memory, text, length) bind(c)
-            import :: c_char, c_int32_t
-            integer(c_int32_t), intent(in), value :: with_memory, length
-            character(kind=c_char), intent(out) :: text(*)
-        end subroutine pw_node_list
-
-        integer(c_int32_t) function pw_node_bind(cpu_node, memory_node) bind(c)
-            import :: c_int32_t, c_int64_t
-            integer(c_int64_t), intent(in), value :: cpu_node, memory_node
-        end function pw_node_bind
-
-        integer(c_int64_t) function pw_node_misplaced(address, bytes, node) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: address
-            integer(c_int64_t), intent(in), value :: bytes, node
-        end function pw_node_misplaced
-    end interface
 
 contains
 

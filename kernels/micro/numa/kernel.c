@@ -17,7 +17,7 @@ pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start)
 int64_t pw_node_sum(const pw_node_line *line, int64_t first, int64_t last)
 {
     const uint64_t *word = (const uint64_t *)(const void *)(line + first - 1);
-    const int64_t words = (last - first + 1) * pw_line_words;
+    const int64_t words = (last - first + 1) * PW_LINE_WORDS;
     uint64_t sum = 0;
     for (int64_t i = 0; i < words; i++) sum += word[i];
     return (int64_t)sum;

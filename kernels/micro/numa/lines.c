@@ -19,7 +19,7 @@ static const pw_node_line *successor(const pw_node_line *line, int64_t n, int64_
 /* Word k of line i: SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
 static uint64_t value(int64_t i, int k)
 {
-    uint64_t mix = (uint64_t)(i * pw_line_words + k) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mix = (uint64_t)(i * PW_LINE_WORDS + k) * UINT64_C(0x9e3779b97f4a7c15);
     mix = (mix ^ mix >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     mix = (mix ^ mix >> 27) * UINT64_C(0x94d049bb133111eb);
     return mix ^ mix >> 31;
@@ -29,7 +29,7 @@ void pw_node_join(int64_t n, pw_node_line *line)
 {
     for (int64_t i = 0; i < n; i++) {
         line[i].next = (pw_node_line *)successor(line, n, i);
-        for (int k = 0; k < pw_line_words - 1; k++) line[i].rest[k] = (int64_t)value(i, k);
+        for (int k = 0; k < PW_LINE_WORDS - 1; k++) line[i].rest[k] = (int64_t)value(i, k);
     }
 }
 
@@ -49,7 +49,7 @@ int64_t pw_node_expected(int64_t n, const pw_node_line *line, int64_t passes)
     uint64_t sum = 0;
     for (int64_t i = 0; i < n; i++) {
         sum += (uintptr_t)successor(line, n, i);
-        for (int k = 0; k < pw_line_words - 1; k++) sum += value(i, k);
+        for (int k = 0; k < PW_LINE_WORDS - 1; k++) sum += value(i, k);
     }
     return (int64_t)(sum * (uint64_t)passes);
 }

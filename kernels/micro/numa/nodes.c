@@ -79,16 +79,16 @@ int32_t pw_node_bind(int64_t cpu_node, int64_t memory_node)
     return syscall(SYS_set_mempolicy, bind_policy, nodes, (unsigned long)most_nodes + 1) == 0 ? 0 : errno;
 }
 
-int64_t pw_node_misplaced(const char *address, int64_t bytes, int64_t node)
+int64_t pw_node_misplaced(const void *address, int64_t bytes, int64_t node)
 {
     enum { batch = 512 };
     int64_t page = sysconf(_SC_PAGESIZE), misplaced = 0;
-    const char *at = address - (uintptr_t)address % (uintptr_t)page;
-    while (at < address + bytes) {
+    const char *const end = (const char *)address + bytes, *at = end - bytes - (uintptr_t)address % (uintptr_t)page;
+    while (at < end) {
         const void *pages[batch];
         int on[batch];
         unsigned long count = 0;
-        for (; count < batch && at < address + bytes; at += page) pages[count++] = at;
+        for (; count < batch && at < end; at += page) pages[count++] = at;
         if (syscall(SYS_move_pages, 0, count, pages, NULL, on, 0) != 0) return only_one_node() ? 0 : -1;
         for (unsigned long i = 0; i < count; i++) misplaced += on[i] != node;
     }

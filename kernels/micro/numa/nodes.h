@@ -4,11 +4,11 @@
 
 #include "pw_vector.h"
 
-enum { pw_line_words = PW_LINE_BYTES / 8 };
+#define PW_LINE_WORDS (PW_LINE_BYTES / 8)
 
 typedef struct pw_node_line {
     struct pw_node_line *next;
-    int64_t rest[pw_line_words - 1];
+    int64_t rest[PW_LINE_WORDS - 1];
 } pw_node_line;
 
 /* The timed code: follow `hops` links from `start`; returns the last one. */
@@ -40,6 +40,6 @@ int32_t pw_node_bind(int64_t cpu_node, int64_t memory_node);
 
 /* The number of base pages of the first `bytes` bytes at `address` that are not on the node; -1 if the operating system does
  * not report it. */
-int64_t pw_node_misplaced(const char *address, int64_t bytes, int64_t node);
+int64_t pw_node_misplaced(const void *address, int64_t bytes, int64_t node);
 
 #endif

@@ -3,8 +3,8 @@
 !> Source: J. M. Bull, Measuring synchronisation and scheduling overheads in OpenMP (EWOMP 1999); J. M. Bull, F. Reid,
 !> N. McDonnell, A microbenchmark suite for OpenMP tasks (IWOMP 2012).
 module openmp_overhead
-    use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
-    use openmp_overhead_constants, only: rounds => overhead_rounds
+    use openmp_overhead_h, only: call_t => overhead_call_t, pw_overhead_deviation, pw_overhead_reference, pw_overhead_run, &
+        rounds => overhead_rounds
     use pw_error, only: error_t, exit_usage
     use pw_evidence, only: median
     use pw_harness, only: arrays_of, kernel_t, plan_t
@@ -26,13 +26,6 @@ module openmp_overhead
     integer, parameter :: windows = 15
     real(r8), parameter :: window_seconds = 2.0e-4_r8
 
-    !> struct overhead_call.
-    type, bind(c) :: call_t
-        integer(c_int64_t) :: passes = 0, threads = 1, iterations = 1, chunk = 0, steps = 0, zero = 0
-        type(c_ptr) :: team = c_null_ptr
-        integer(c_int32_t) :: construct = 1, checks = 0
-    end type call_t
-
     type, extends(kernel_t), public :: openmp_overhead_t
         private
         type(call_t) :: request
@@ -41,26 +34,6 @@ module openmp_overhead
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
         procedure, private :: work_seconds
     end type openmp_overhead_t
-
-    ! See overhead.h.
-    interface
-        subroutine pw_overhead_run(request) bind(c)
-            import :: call_t
-            type(call_t), intent(in) :: request
-        end subroutine pw_overhead_run
-
-        real(c_double) function pw_overhead_reference(request, rounds) bind(c)
-            import :: c_double, c_int64_t, call_t
-            type(call_t), intent(in) :: request
-            integer(c_int64_t), intent(in), value :: rounds
-        end function pw_overhead_reference
-
-        integer(c_int64_t) function pw_overhead_deviation(request, passes, looked) bind(c)
-            import :: c_int64_t, call_t
-            type(call_t), intent(in) :: request
-            integer(c_int64_t), intent(in), value :: passes, looked
-        end function pw_overhead_deviation
-    end interface
 
 contains
 

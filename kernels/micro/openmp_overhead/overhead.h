@@ -1,4 +1,4 @@
-/* One OpenMP construct, repeated, with a little work inside; driver.f90 declares the same type and the same numbers. */
+/* One OpenMP construct, repeated, with a little work inside; driver.f90 declares the same numbers. */
 #ifndef PAGEWISE_OVERHEAD_H
 #define PAGEWISE_OVERHEAD_H
 

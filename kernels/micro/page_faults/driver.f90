@@ -3,7 +3,8 @@
 !> Source: the FLASH huge-page studies (2022, 2023), whose programs touch their arrays first once per run, and the A64FX
 !> micro-architecture guide, large pages: placing at the first access (demand) or when mapped (prepage).
 module page_faults_kernel
-    use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t
+    use page_faults_h, only: pw_place_advise, pw_place_map, pw_place_touch, pw_place_wrong
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -30,33 +31,6 @@ module page_faults_kernel
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
     end type page_faults_t
-
-    ! See place.h.
-    interface
-        subroutine pw_place_touch(start, page, first, last) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: start
-            integer(c_int64_t), intent(in), value :: page, first, last
-        end subroutine pw_place_touch
-
-        integer(c_int32_t) function pw_place_advise(start, page, first, last) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: start
-            integer(c_int64_t), intent(in), value :: page, first, last
-        end function pw_place_advise
-
-        integer(c_int32_t) function pw_place_map(start, bytes, pool_page) bind(c)
-            import :: c_int32_t, c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: start
-            integer(c_int64_t), intent(in), value :: bytes, pool_page
-        end function pw_place_map
-
-        integer(c_int64_t) function pw_place_wrong(start, page, first, last) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: start
-            integer(c_int64_t), intent(in), value :: page, first, last
-        end function pw_place_wrong
-    end interface
 
 contains
 

@@ -6,7 +6,7 @@ module peak_flops
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_peak, only: peak_call_t, pw_peak_steps, pw_peak_run
+    use pw_peak, only: peak_call, peak_call_t, pw_peak_steps, pw_peak_run
     use pw_record, only: metric_t, traffic_t
     use pw_registers, only: registers_t
     use pw_simd, only: choice_of, simd_names, words_available
@@ -35,6 +35,7 @@ contains
         integer(c_int32_t), intent(in) :: place
         type(peak_call_t) :: request
 
+        request = peak_call
         request%simd = place
         width_status = pw_peak_run(request)
     end function width_status
@@ -71,6 +72,7 @@ contains
         type(peak_call_t) :: request
         integer(c_int32_t) :: status
 
+        request = peak_call
         request%type = self%type
         request%simd = self%simd
         request%passes = passes

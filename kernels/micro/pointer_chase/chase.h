@@ -7,6 +7,6 @@
 enum { pw_most_chains = 16 };
 
 /* Follow `hops` links of each of `chains` chains concurrently; at[] holds their starts, then their ends. */
-void pw_chase(int64_t hops, int64_t chains, pw_link **at);
+void pw_chase(int64_t hops, int64_t chains, pw_link *at[]);
 
 #endif

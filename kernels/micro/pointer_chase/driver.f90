@@ -2,8 +2,8 @@
 !>
 !> Source: McVoy and Staelin, lmbench: portable tools for performance analysis (1996).
 module pointer_chase
-    use, intrinsic :: iso_c_binding, only: c_int64_t, c_ptr
-    use pointer_chase_constants, only: most_chains => pw_most_chains
+    use, intrinsic :: iso_c_binding, only: c_ptr
+    use pointer_chase_h, only: most_chains => pw_most_chains, pw_chase
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -24,15 +24,6 @@ module pointer_chase
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
     end type pointer_chase_t
-
-    interface
-        !> The timed kernel; see chase.h.
-        subroutine pw_chase(hops, chains, at) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: hops, chains
-            type(c_ptr), intent(inout) :: at(chains)
-        end subroutine pw_chase
-    end interface
 
 contains
 

@@ -2,7 +2,7 @@
 !>
 !> Source: HPC Challenge RandomAccess (Luszczek, Dongarra et al., 2005), with its sequence and rules.
 module random_access
-    use, intrinsic :: iso_c_binding, only: c_bool, c_f_pointer, c_int64_t
+    use, intrinsic :: iso_c_binding, only: c_bool, c_f_pointer
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -10,7 +10,7 @@ module random_access
     use pw_options, only: option_bytes, option_count, rules_t
     use pw_record, only: metric_t, validation_t
     use pw_threads, only: thread_share
-    use random_access_constants, only: lanes, polynomial
+    use random_access_h, only: lanes, polynomial, pw_random_access
     implicit none
     private
 
@@ -33,15 +33,6 @@ module random_access
         procedure :: declare_options, read_options, plan, initialise, run, validate, metrics
         procedure, private :: steps, full_runs, lost_in_full_run
     end type random_access_t
-
-    interface
-        !> The timed kernel of this build; see random_access.h.
-        subroutine pw_random_access(steps, state, table, mask, tuning) bind(c)
-            import :: c_int64_t, lanes
-            integer(c_int64_t), intent(in), value :: steps, mask, tuning
-            integer(c_int64_t), intent(inout) :: state(lanes), table(0:mask)
-        end subroutine pw_random_access
-    end interface
 
 contains
 

@@ -13,7 +13,7 @@ enum { lanes = 128, polynomial = 7 };
 /* The timed kernel: `steps` updates from each of the `lanes` values in `state`, which
  * advance; the table has mask + 1 words. `tuning` is the prefetch distance in updates (software), the updates
  * of a block (block), at most `lanes`, and unused otherwise. */
-void pw_random_access(int64_t steps, int64_t *state, int64_t *table, int64_t mask, int64_t tuning);
+void pw_random_access(int64_t steps, int64_t state[], int64_t table[], int64_t mask, int64_t tuning);
 
 /* Advance all lanes by one step. */
 PW_INLINE void random_step(const int64_t *from, int64_t *to)

@@ -2,7 +2,7 @@
 !>
 !> Source: A64FX micro-architecture guide, sector cache, case 2, whose loop and grid are used here.
 module stencil7
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
+    use, intrinsic :: iso_c_binding, only: c_f_pointer
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
@@ -11,6 +11,7 @@ module stencil7
     use pw_options, only: option_choice, option_count, option_text, rules_t
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
+    use stencil7_h, only: pw_stencil7
     implicit none
     private
 
@@ -26,17 +27,6 @@ module stencil7
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
         procedure, private :: planes
     end type stencil_t
-
-    interface
-        !> The timed kernel of this build; see stencil.h.
-        subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
-            import :: c_double, c_int64_t
-            integer(c_int64_t), intent(in) :: points(3)
-            integer(c_int64_t), intent(in), value :: rows, distance
-            real(c_double), intent(in) :: h(4), u(points(1), points(2), points(3) + 2), rhs(points(1), points(2), points(3) + 2)
-            real(c_double), intent(inout) :: unew(points(1), points(2), points(3) + 2)
-        end subroutine pw_stencil7
-    end interface
 
 contains
 

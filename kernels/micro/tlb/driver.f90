@@ -3,8 +3,7 @@
 !>
 !> Source: Saavedra and Smith, Measuring cache and TLB performance and their effect on benchmark runtimes (1995).
 module tlb_kernel
-    use, intrinsic :: iso_c_binding, only: c_associated, c_bool, c_char, c_double, c_int32_t, c_int64_t, c_null_char, c_null_ptr, &
-        c_ptr
+    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int32_t, c_null_char, c_null_ptr, c_ptr
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -13,6 +12,8 @@ module tlb_kernel
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_system, only: base_page_size
     use pw_text, only: bytes_to_text, from_c
+    use tlb_h, only: pw_tlb_can_write, pw_tlb_chase, pw_tlb_figure, pw_tlb_join, pw_tlb_measure, pw_tlb_page, pw_tlb_print, &
+        pw_tlb_write, pw_tlb_wrong
     implicit none
     private
 
@@ -29,59 +30,6 @@ module tlb_kernel
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
     end type tlb_t
-
-    ! See measure.h.
-    interface
-        type(c_ptr) function pw_tlb_chase(hops, at) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: hops
-            type(c_ptr), intent(in), value :: at
-        end function pw_tlb_chase
-
-        integer(c_int64_t) function pw_tlb_page(policy) bind(c)
-            import :: c_char, c_int64_t
-            character(kind=c_char), intent(in) :: policy(*)
-        end function pw_tlb_page
-
-        logical(c_bool) function pw_tlb_measure(memory, bytes, page, seed) bind(c)
-            import :: c_bool, c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: memory
-            integer(c_int64_t), intent(in), value :: bytes, page, seed
-        end function pw_tlb_measure
-
-        type(c_ptr) function pw_tlb_join(memory, pages, page, seed) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: memory
-            integer(c_int64_t), intent(in), value :: pages, page, seed
-        end function pw_tlb_join
-
-        integer(c_int64_t) function pw_tlb_wrong() bind(c)
-            import :: c_int64_t
-        end function pw_tlb_wrong
-
-        logical(c_bool) function pw_tlb_figure(i, field, length, value) bind(c)
-            import :: c_bool, c_char, c_double, c_int32_t
-            integer(c_int32_t), intent(in), value :: i, length
-            character(kind=c_char), intent(out) :: field(*)
-            real(c_double), intent(out) :: value
-        end function pw_tlb_figure
-
-        subroutine pw_tlb_print() bind(c)
-        end subroutine pw_tlb_print
-
-        logical(c_bool) function pw_tlb_can_write(file, page, reason, remedy, length) bind(c)
-            import :: c_bool, c_char, c_int32_t, c_int64_t
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int64_t), intent(in), value :: page
-            character(kind=c_char), intent(out) :: reason(*), remedy(*)
-            integer(c_int32_t), intent(in), value :: length
-        end function pw_tlb_can_write
-
-        logical(c_bool) function pw_tlb_write(file) bind(c)
-            import :: c_bool, c_char
-            character(kind=c_char), intent(in) :: file(*)
-        end function pw_tlb_write
-    end interface
 
 contains
 

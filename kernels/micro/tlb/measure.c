@@ -96,7 +96,7 @@ int64_t pw_tlb_page(const char *policy)
     return pw_pages_policy_from_name(policy, &estimate, &failure) == PW_PAGES_OK ? pw_pages_size(&estimate) : 0;
 }
 
-bool pw_tlb_measure(char *memory, int64_t bytes, int64_t page, int64_t seed)
+bool pw_tlb_measure(void *memory, int64_t bytes, int64_t page, int64_t seed)
 {
     struct chased chased = {.memory = memory, .random = (uint64_t)seed};
     if (!open_chased(&chased)) return false;
@@ -120,7 +120,7 @@ bool pw_tlb_measure(char *memory, int64_t bytes, int64_t page, int64_t seed)
     return done;
 }
 
-pw_tlb_link *pw_tlb_join(char *memory, int64_t pages, int64_t page, int64_t seed)
+pw_tlb_link *pw_tlb_join(void *memory, int64_t pages, int64_t page, int64_t seed)
 {
     const int32_t n = (int32_t)pages;
     struct chased chased = {.memory = memory, .random = (uint64_t)seed};

@@ -23,10 +23,10 @@ struct pw_tlb_measured {
 int64_t pw_tlb_page(const char *policy);
 
 /* Infer the TLB from chases through memory that starts at a page of `page` bytes. False: memory is exhausted. */
-bool pw_tlb_measure(char *memory, int64_t bytes, int64_t page, int64_t seed);
+bool pw_tlb_measure(void *memory, int64_t bytes, int64_t page, int64_t seed);
 
 /* Link a line of each of at most 16384 pages of `page` bytes to a random cycle; its first line. NULL: memory is exhausted. */
-pw_tlb_link *pw_tlb_join(char *memory, int64_t pages, int64_t page, int64_t seed);
+pw_tlb_link *pw_tlb_join(void *memory, int64_t pages, int64_t page, int64_t seed);
 
 /* The number of chases so far that did not end where they have to. */
 int64_t pw_tlb_wrong(void);

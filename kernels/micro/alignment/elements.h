@@ -1,6 +1,6 @@
-/* Accesses of elements of ELEMENT bits (64 or 32) with vectors of BITS bits: access_<BITS>_<ELEMENT>. Gathers and scatters of
+/* Accesses of elements of ELEMENT bits (64 or 32) with vectors of BITS bits. Gathers and scatters of
  * neighbours, in order; structures of two elements. accesses.h includes this file once per size of the elements. */
-#define EACH(label) JOINED(OWN(label), ELEMENT)
+#define EACH(label) JOINED(PW_OWN(label), ELEMENT)
 #define ONCE(before, element) ONCE_(before, element)
 #define ONCE_(before, element) before##element
 #define TWICE(before, between, element) TWICE_(before, between, element)
@@ -35,7 +35,7 @@ typedef ONCE(element_, ELEMENT) EACH(element);
 typedef EACH(element) EACH(lanes) __attribute__((vector_size(LANES_BYTES)));
 
 /* Lane k holds element (first + k * step) of a word, whose elements repeat; in a register, not in memory. */
-PW_INLINE TARGET EACH(lanes) EACH(repeated)(const EACH(element) *word, int first, int step)
+PW_INLINE PW_TARGET EACH(lanes) EACH(repeated)(const EACH(element) *word, int first, int step)
 {
     EACH(lanes) lanes;
     for (int k = 0; k < LANES_BYTES * 8 / ELEMENT; k++) lanes[k] = word[(first + k * step) % (64 / ELEMENT)];
@@ -44,7 +44,7 @@ PW_INLINE TARGET EACH(lanes) EACH(repeated)(const EACH(element) *word, int first
 }
 
 /* The exclusive or of the words in sums. A copy, because the address of sums would keep them in memory. */
-PW_INLINE TARGET uint64_t EACH(combined)(const EACH(lanes) *sum, int sums)
+PW_INLINE PW_TARGET uint64_t EACH(combined)(const EACH(lanes) *sum, int sums)
 {
     EACH(lanes) all = sum[0];
     uint64_t words[LANES_BYTES / 8], total = 0;
@@ -57,7 +57,7 @@ PW_INLINE TARGET uint64_t EACH(combined)(const EACH(lanes) *sum, int sums)
 
 #if defined(GATHER)
 /* 0, 1, 2 and so on, hidden from the compiler, which would load or store contiguously. */
-PW_INLINE TARGET EACH(lanes) EACH(neighbours)(void)
+PW_INLINE PW_TARGET EACH(lanes) EACH(neighbours)(void)
 {
     EACH(lanes) index;
     for (int k = 0; k < LANES_BYTES * 8 / ELEMENT; k++) index[k] = k;
@@ -65,7 +65,7 @@ PW_INLINE TARGET EACH(lanes) EACH(neighbours)(void)
     return index;
 }
 
-static TARGET int64_t EACH(gather)(int64_t n, const char *from)
+static PW_TARGET int64_t EACH(gather)(int64_t n, const char *from)
 {
     const EACH(lanes) index = EACH(neighbours)();
     EACH(lanes) sum[together] = {0};
@@ -81,7 +81,7 @@ static TARGET int64_t EACH(gather)(int64_t n, const char *from)
 #endif
 
 #if defined(SCATTER)
-static TARGET void EACH(scatter)(int64_t n, char *to, const void *word)
+static PW_TARGET void EACH(scatter)(int64_t n, char *to, const void *word)
 {
     const EACH(lanes) index = EACH(neighbours)(), broadcast = EACH(repeated)(word, 0, 1);
     for (int64_t i = 0; i < n; i += BITS) {
@@ -93,7 +93,7 @@ static TARGET void EACH(scatter)(int64_t n, char *to, const void *word)
 #endif
 
 #if defined(LOAD_PAIR)
-static TARGET int64_t EACH(structure_load)(int64_t n, const char *from)
+static PW_TARGET int64_t EACH(structure_load)(int64_t n, const char *from)
 {
     EACH(lanes) first[together / 2] = {0}, second[together / 2] = {0};
     PW_NO_UNROLL
@@ -110,7 +110,7 @@ static TARGET int64_t EACH(structure_load)(int64_t n, const char *from)
     return (int64_t)((b ^ b << 32) >> 32 << 32 | (uint32_t)(a ^ a >> 32)); /* as in memory: the first is the lower half */
 }
 
-static TARGET void EACH(structure_store)(int64_t n, char *to, const void *word)
+static PW_TARGET void EACH(structure_store)(int64_t n, char *to, const void *word)
 {
     const EACH(lanes) first = EACH(repeated)(word, 0, 0), second = EACH(repeated)(word, 1, 0);
     for (int64_t i = 0; i < n; i += BITS) {

@@ -19,27 +19,17 @@ typedef int32_t __attribute__((may_alias)) element_32;
 
 #define JOINED(label, bits) JOINED_(label, bits)
 #define JOINED_(label, bits) label##_##bits
-#define BITS 128
-#include "accesses.h"
-#if defined(PW_HAS_256)
-#define BITS 256
-#include "accesses.h"
-#endif
-#if defined(PW_HAS_512)
-#define BITS 512
-#include "accesses.h"
-#endif
+#define PW_TEMPLATE "accesses.h"
+#define PW_TYPE word
+#define PW_T int64_t
+#include "pw_each_width.h"
 
 int64_t pw_alignment(int64_t access, int64_t bits, int64_t n, void *to, const void *from, int64_t value, int64_t *total)
 {
     switch (bits) {
-    case 128: return access_128(access, n, to, from, value, total);
-#if defined(PW_HAS_256)
-    case 256: return access_256(access, n, to, from, value, total);
-#endif
-#if defined(PW_HAS_512)
-    case 512: return access_512(access, n, to, from, value, total);
-#endif
+    case 128: return pw_word_128_access(access, n, to, from, value, total);
+        PW_IF_256(case 256: return pw_word_256_access(access, n, to, from, value, total);)
+        PW_IF_512(case 512: return pw_word_512_access(access, n, to, from, value, total);)
     default: return 0;
     }
 }

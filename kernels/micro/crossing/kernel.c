@@ -4,32 +4,14 @@
 
 #include <string.h>
 
-#define JOINED(label, bits) JOINED_(label, bits)
-#define JOINED_(label, bits) label##_##bits
-#define BITS 64
-#include "accesses.h"
-#define BITS 128
-#include "accesses.h"
-#if defined(PW_HAS_256)
-#define BITS 256
-#include "accesses.h"
-#endif
-#if defined(PW_HAS_512)
-#define BITS 512
-#include "accesses.h"
-#endif
+#define PW_TEMPLATE "accesses.h"
+#define PW_TYPE word
+#define PW_T uint64_t
+#include "pw_each_width.h"
 
 int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places, void *first, int64_t value, int64_t *total)
 {
-    switch (simd) {
-    case PW_SIMD_SCALAR: return access_64(access, rounds, places, first, value, total), 0;
-    case PW_SIMD_128: return access_128(access, rounds, places, first, value, total), 0;
-#if defined(PW_HAS_256)
-    case PW_SIMD_256: return access_256(access, rounds, places, first, value, total), 0;
-#endif
-#if defined(PW_HAS_512)
-    case PW_SIMD_512: return access_512(access, rounds, places, first, value, total), 0;
-#endif
-    default: return 1;
-    }
+#define RUN(width) (pw_word_##width##_access(access, rounds, places, first, value, total), 0)
+    PW_RETURN_OF_WIDTH(simd, RUN);
+    return 1;
 }

@@ -22,7 +22,7 @@ module pw_json
         procedure, private :: put_text, put_integer4, put_integer8, put_real, put_logical
         procedure, private :: put_integer4s, put_reals
         generic :: put => put_text, put_integer4, put_integer8, put_real, put_logical, put_integer4s, put_reals
-        procedure, private :: write_raw, write_name, write_value
+        procedure, private :: write_raw, write_value
     end type json_t
 
 contains
@@ -135,18 +135,11 @@ contains
         class(json_t), intent(inout) :: self
         character(*), intent(in) :: name, literal
 
-        call self%write_name(name)
+        if (self%needs_comma) call self%write_raw(',')
+        if (len(name) > 0) call self%write_raw(quoted(name)//':')
         call self%write_raw(literal)
         self%needs_comma = .true.
     end subroutine write_value
-
-    subroutine write_name(self, name)
-        class(json_t), intent(inout) :: self
-        character(*), intent(in) :: name
-
-        if (self%needs_comma) call self%write_raw(',')
-        if (len(name) > 0) call self%write_raw(quoted(name)//':')
-    end subroutine write_name
 
     !> Append, doubling the buffer as needed so that long records stay linear in time.
     subroutine write_raw(self, text)

@@ -148,12 +148,8 @@ contains
         character(:), allocatable :: text
         integer :: i, length
 
-        length = size(buffer)
-        do i = 1, size(buffer)
-            if (buffer(i) == c_null_char) then
-                length = i - 1
-                exit
-            end if
+        do length = 0, size(buffer) - 1
+            if (buffer(length + 1) == c_null_char) exit
         end do
         allocate (character(length) :: text)
         do i = 1, length

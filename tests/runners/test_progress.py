@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
 import signal
 import threading
@@ -12,12 +13,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from builders import chase, configuration, kernel, subject_of
+from builders import BASE, a_manifest, chase, configuration, kernel, record, subject_of, varied
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.core.errors import Interrupted
+from pagewise.core.manifest import Timing
 from pagewise.core.plan import Step, order_of_round
+from pagewise.core.result import Result
 from pagewise.report.render import terminal
 from pagewise.report.views.kernels import verdicts
+from pagewise.report.views.session import runs_text
 from pagewise.session import progress
 from pagewise.session.progress import ProgressReporter
 from scripts import called
@@ -141,3 +145,12 @@ def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
     )
     before, shown, after = done.stdout.partition(RULE)
     assert done.returncode == 0 and shown and "1/3 " in before and "2/3 " in after
+
+
+def test_the_time_of_sweeps_is_shown_apart(tmp_path: Path):
+    """A sweep has several records of each run, whose time counts once."""
+    points = [record(BASE, 1.0, series="sweep") for _ in range(2)]
+    points = [varied(one, "run", position=position, wall_seconds=59.0) for position in (2, 3) for one in points]
+    manifest = a_manifest(timing=Timing(307.0, 300.0, 0.02, 3))
+    result = Result(tmp_path, manifest, [], [record(BASE, 1.0), *points], [])
+    assert ["5:07", "1:58"] == re.findall(r"\d+:\d\d", runs_text(result))

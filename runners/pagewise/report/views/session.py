@@ -168,12 +168,15 @@ def sections(result: Result) -> list[Section]:
 
 
 def runs_text(result: Result) -> str:
-    """`7 of 7 rounds, 42 runs in 1:07; runner overhead: 2.1 %.`; empty without times."""
+    """`7 of 7 rounds, 42 runs in 1:07, 0:12 of it in sweeps; runner overhead: 2.1 %.`; empty without times."""
     timing = result.manifest.timing
     if not timing:
         return ""
+    runs = (record.run for record in result.records if record.run is not None)
+    sweeps = {run.position: run.wall_seconds or 0.0 for run in runs if run.series == "sweep"}
+    part = f", {clock_text(sum(sweeps.values()))} of it in sweeps" if sweeps else ""
     return (
-        f"{rounds_text(result)}, {timing.runs} runs in {clock_text(timing.wall_seconds)}; "
+        f"{rounds_text(result)}, {timing.runs} runs in {clock_text(timing.wall_seconds)}{part}; "
         f"runner overhead: {percent_text(timing.overhead_share)}."
     )
 

@@ -15,6 +15,7 @@ import pytest
 
 from own_program import Own
 from pagewise.core.record import Record
+from pagewise.machine.groups import can_freeze
 from pagewise.workloads.program.service import PORT, Service
 from scripts import called
 
@@ -68,6 +69,37 @@ def test_a_service_is_under_the_policy_and_its_load_is_not(own: Own):
     manifest = json.loads((own.stage.result() / "manifest.json").read_text())
     assert next(iter(manifest["programs"].values()))["service"]["ready"] == f"tcp:{PORT}"
     assert manifest["subjects"][0]["kernel"]["metrics"][0]["field"] == "throughput"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("port", [PORT, "fixed"])
+def test_services_with_their_loads_run_in_slices_if_asked(own: Own, port: str):
+    """At the same time, which needs a control group, and a port for each."""
+    if port == "fixed":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+    # On a busy machine, a load may take longer in slices than alone, and then runs whole.
+    for _ in range(4):
+        done = compare(
+            *(own, "--policies", "none,reuse", "--rounds", "1", "--method", "turns", *METRICS),
+            service=f"{SERVER} {port}",
+            load=f"sh -c 'for i in 1 2 3 4 5 6; do {LOAD} {port} || exit; done'",
+            ready=f"tcp:{port}",
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        records = [*own.records(), *own.records("aa")]
+        in_slices = {one.run.whole_because is None for one in records}
+        if in_slices == {True} or port != PORT:
+            break
+    assert in_slices == {port == PORT and can_freeze()}
+    assert [one.status for one in records] == ["ok"] * 3
+    for one in records:
+        assert one.run.method == ("turns" if in_slices == {True} else "runs")
+        assert ((one.run.slices or 0) > 1) == (one.run.method == "turns")
+        # The clock of the load continues while it is frozen.
+        assert ("throughput" in one.metrics) == (one.run.method == "runs")
+    assert all(one.metrics["peak_memory_gib"] > 64 / 1024 for one in records)
 
 
 @pytest.mark.long

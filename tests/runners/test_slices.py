@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -233,7 +234,8 @@ def test_a_machine_that_is_slower_than_in_the_trial_run_is_not_taken_for_lost_ca
         return Outcome([replace(record(BASE, [seconds]), metrics={"user_seconds": seconds})], seconds, "", [])
 
     monkeypatch.setattr(ProgramLauncher, "run", lambda *_: outcome(again))
-    fields = {**dict.fromkeys(ProgramRuns.__dataclass_fields__), "trial_cpu_seconds": 1.0}
+    known = {"trial_seconds": 1.0, "program": SimpleNamespace(service=None)}
+    fields = {**dict.fromkeys(ProgramRuns.__dataclass_fields__), **known}
     parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
     launcher = ProgramLauncher(**{**parts, "programs": {BASE.module: ProgramRuns(**fields)}})
     step = Step(kernel(), Cell(BASE, (BASE,), True), "compare", 1, 1)

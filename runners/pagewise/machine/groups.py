@@ -116,6 +116,12 @@ def freezing(root: Path = Path("/")) -> Iterator[Freezer | None]:
         freezer.remove()
 
 
+def can_freeze() -> bool:
+    """Whether this process may freeze others."""
+    with freezing() as freezer:
+        return freezer is not None
+
+
 def memory_left(root: Path = Path("/")) -> Iterator[int]:
     """The bytes left in each control group of this process with a limit of memory."""
     for folder, version in _groups("memory", root):

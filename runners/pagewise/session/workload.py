@@ -143,7 +143,8 @@ class ComparisonPlanner(Planner):
         """The runs of a kernel, or of one of its sweeps, that can take turns, and others alone."""
         groups: dict[tuple[str, str | None, int], list[Step]] = {}
         for step in steps:
-            alone = 0 if self.whole_because(step) is None else step.position
+            takes_turns = self.can_run(step) and self.whole_because(step) is None
+            alone = 0 if takes_turns else step.position
             groups.setdefault((step.benchmark.name, step.swept, alone), []).append(step)
         return list(groups.values())
 

@@ -168,7 +168,7 @@ def sections(result: Result) -> list[Section]:
 
 
 def runs_text(result: Result) -> str:
-    """`7 of 7 rounds, 42 runs in 1:07, 0:12 of it in sweeps; runner overhead: 2.1 %.`; empty without times."""
+    """`7 of 7 rounds, 42 runs in 1:07, 0:12 of it in sweeps; runner overhead: 2.1 %.`, or empty."""
     timing = result.manifest.timing
     if not timing:
         return ""

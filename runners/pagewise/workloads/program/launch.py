@@ -51,16 +51,17 @@ from pagewise.session.workload import Launcher, Outcome
 from pagewise.workloads.program import memory
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns, cpu_seconds
+from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns, computing_seconds
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, verify
 
 # Of the CPU time of the trial run: a program that computes less in slices ended earlier, by a clock.
 _SAME_WORK = 0.6
-# One that computes longer loses its place in the caches to the others: its slices are then longer.
-_MOST_LOST = 1.1
-_SLICE_SECONDS = (0.010, 0.040)
+# One that computes longer loses its place in the caches: its slices are then longer. By whether it serves:
+# the wall time of its load varies more, and each slice begins with waiting.
+_MOST_LOST = {False: 1.1, True: 1.25}
+_SLICE_SECONDS = {False: (0.010, 0.040), True: (0.040, 0.100)}
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,10 @@ class Observation:
 
 @dataclass
 class _Active:
-    """A run under way: its process (None for a service), and what was seen of it when it is over."""
+    """A run under way, that of the load for a service, and what was seen of it when it is over."""
 
-    run: StartedRun | None = None
+    run: StartedRun = field(init=False)
+    serving: Serving | None = None
     seen: Observation | None = None
 
 
@@ -118,28 +120,29 @@ class ProgramLauncher(Launcher):
         if applied.unavailable is not None:
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
-        is_trial = step.series == "trial"
         launcher = runs.rank_launcher
         ranks = None if launcher is None else Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
         try:
             with self._observing(step, runs, ranks, left) as active:
-                if active.run is not None:
-                    active.run.wait(self.stopwatch.limit)
+                active.run.wait(self.stopwatch.limit)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _with_hint(fault.failure, applied, fault.limit))
             run = about_run(step, None, fault.failure.exit_code, command)
-            series = "compare" if is_trial else run.series
-            record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
-            return Outcome([record], None, fault.log, [])
+            series = "compare" if step.series == "trial" else step.series
+            run = replace(run, series=series, left_behind=tuple(left) or None)
+            return Outcome([replace(record, run=run)], None, fault.log, [])
         return self._outcome(step, active, ranks, left)
 
     def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:
         """Runs programs at the same time, in slices; those that cannot take it as whole runs from then on."""
-        name = steps[0].benchmark.name
-        lengths = self.slices.setdefault(name, list(_SLICE_SECONDS))
+        name, program = steps[0].benchmark.name, self.programs[steps[0].cell.measured.module].program
+        lengths = self.slices.setdefault(name, list(_SLICE_SECONDS[program.service is not None]))
         while lengths:
-            outcomes = self._run_in_slices(steps, lengths[0])
-            reason, is_final = self._find_spoiled(steps, outcomes)
+            try:
+                outcomes = self._run_in_slices(steps, lengths[0])
+                reason, is_final = self._find_spoiled(steps, outcomes)
+            except ServiceError as fault:  # Which one, whole runs show.
+                reason, is_final = f"of runs at the same time, one failed: {fault}", True
             if reason is None:
                 return outcomes
             self.whole[name] = reason
@@ -148,19 +151,20 @@ class ProgramLauncher(Launcher):
 
     def _find_spoiled(self, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> tuple[str | None, bool]:
         """Why these runs could not be in slices, and whether in no longer ones either; None: they could."""
-        times_as_long = list[float]()
+        times_as_long, most = list[float](), 1.0
         for step, outcome in zip(steps, outcomes, strict=True):
             record = outcome.records[0]
             if record.failure is not None and not self.run(step).failed:
                 return f"only in slices, a run failed: {record.failure.message}", True
             if step.cell.is_baseline and record.status == "ok":
-                alone = self.programs[step.cell.measured.module].trial_cpu_seconds
-                if (seconds := cpu_seconds(record)) > _MOST_LOST * alone:
+                runs = self.programs[step.cell.measured.module]
+                alone, most = runs.trial_seconds, _MOST_LOST[runs.program.service is not None]
+                if (seconds := computing_seconds(record)) > most * alone:
                     # The machine may be slower now than in the trial run.
-                    alone = max(alone, cpu_seconds(self.run(step).records[0]))
+                    alone = max(alone, computing_seconds(self.run(step).records[0]))
                 times_as_long.append(seconds / alone)
         change = fmean(times_as_long or [1.0])
-        if _SAME_WORK <= change <= _MOST_LOST:
+        if _SAME_WORK <= change <= most:
             return None, False
         why = "it lost caches" if change > 1.0 else "a clock ends it"
         return f"in slices, it computed {change:.2f} times as long as alone: {why}", change < 1.0
@@ -168,18 +172,15 @@ class ProgramLauncher(Launcher):
     def _run_in_slices(self, steps: Sequence[Step], seconds: float) -> list[Outcome]:
         left = [list[LeftProcess]() for _ in steps]
         observed, sliced = [], []
-        try:
-            with ExitStack() as stack:
-                for number, step in enumerate(steps):
-                    runs, freezer = self.programs[step.cell.measured.module], stack.enter_context(freezing())
-                    active = stack.enter_context(self._observing(step, runs, None, left[number], number))
-                    assert active.run is not None
-                    sliced.append(stack.enter_context(SlicedRun.start_stopped(active.run, freezer)))
-                    observed.append(active)
-                run_in_slices(sliced, seconds, self.stopwatch.limit, f"{steps[0].round}")
-        except ServiceError:
-            # A command before a run failed: which one, whole runs show.
-            return [self.run(step) for step in steps]
+        with ExitStack() as stack:
+            for number, step in enumerate(steps):
+                runs, freezer = self.programs[step.cell.measured.module], stack.enter_context(freezing())
+                active = stack.enter_context(self._observing(step, runs, None, left[number], number))
+                if active.serving is not None and freezer is not None:
+                    active.serving.join(freezer)
+                sliced.append(stack.enter_context(SlicedRun.start_stopped(active.run, freezer)))
+                observed.append(active)
+            run_in_slices(sliced, seconds, self.stopwatch.limit, f"{steps[0].round}")
         return [
             self._outcome(step, active, None, own).with_run(method="turns", slices=run.slices)
             for step, active, own, run in zip(steps, observed, left, sliced, strict=True)
@@ -193,7 +194,6 @@ class ProgramLauncher(Launcher):
         runs, seen = self.programs[module], active.seen
         assert seen is not None
         program, applied, is_trial = runs.program, runs.policies[module], step.series == "trial"
-        command = program.command_on(placement.threads)
         printed = seen.output if seen.measured.exit_code in program.case.exit_codes else None
         targets = {kind for part in applied.answer.reached for kind in part.kinds}
         trial = seen.memory if is_trial else runs.memory.get(step.cell.key)
@@ -203,10 +203,9 @@ class ProgramLauncher(Launcher):
         record = self._record(step, runs, seen)
         if ranks is not None:
             record = self._of_ranks(record, ranks, applied.answer, used)
-        run = seen.measured.run_of(step, command, placement)
-        run = replace(run, left_behind=(*(run.left_behind or ()), *left) or None)
-        if is_trial and record.status != "ok":
-            run = replace(run, series="compare")
+        run = seen.measured.run_of(step, program.command_on(placement.threads), placement)
+        series = "compare" if is_trial and record.status != "ok" else run.series
+        run = replace(run, series=series, left_behind=(*(run.left_behind or ()), *left) or None)
         record = replace(record, program=None if used is None else used.to_record(), run=run)
         return ProgramOutcome(
             [record],
@@ -274,9 +273,10 @@ class ProgramLauncher(Launcher):
                         yield active
                     measured = active.run.measurement()
                 else:
-                    yield active
-                    serving = Serving(program.service, shell, self.stopwatch)
-                    measured, log = serving.measure(start, sampler.watching)
+                    active.serving = Serving(program.service, shell, self.stopwatch)
+                    with active.serving.loading(start, sampler.watching, number) as active.run:
+                        yield active
+                    measured, log = active.serving.place(active.run.measurement()), active.serving.log
             finally:
                 samples = sampler.finish()
             has_written = _has_written(folder, began)

@@ -11,6 +11,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.plan import CellKey
 from pagewise.core.record import Record
 from pagewise.core.record_parts import Failure
+from pagewise.machine.groups import can_freeze
 from pagewise.machine.placement import Placement
 from pagewise.session.options import Method
 from pagewise.session.standard_input import StandardInput
@@ -58,9 +59,10 @@ class ProgramOutcome(Outcome):
     has_exchanged: bool = False
 
 
-def cpu_seconds(record: Record) -> float:
-    """The time that a run of a program used the CPUs; 0 if it failed."""
-    return sum(record.figures.get(name, 0.0) for name in ("user_seconds", "system_seconds"))
+def computing_seconds(record: Record) -> float:
+    """The time that a run of a program used the CPUs, or of a service that of its load; 0 if it failed."""
+    used = [record.figures[name] for name in ("user_seconds", "system_seconds") if name in record.figures]
+    return sum(used or record.repetitions)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class ProgramRuns:
 
     rank_launcher: what starts MPI ranks, None for one process. ran: the programs that ran in its trial run,
     None unless they decide on policies. memory: that of trial runs. not_sliced: why its runs cannot be in
-    slices; empty if they can, as far as the baseline's trial run shows. trial_cpu_seconds: of that run.
+    slices; empty if they can, as far as the baseline's trial run shows, which computed for `trial_seconds`.
     """
 
     program: Program
@@ -78,7 +80,7 @@ class ProgramRuns:
     ran: tuple[Binary, ...] | None = None
     memory: Mapping[CellKey, Memory] = field(default_factory=dict)
     not_sliced: str = "it has not been tried"
-    trial_cpu_seconds: float = 0.0
+    trial_seconds: float = 0.0
 
     @property
     def baseline(self) -> str:
@@ -165,7 +167,7 @@ class ProgramRuns:
             self,
             memory=memory,
             not_sliced=self._why_not_sliced(trial_outcomes, method),
-            trial_cpu_seconds=cpu_seconds(trial_outcomes[0].records[0]) if trial_outcomes else 0.0,
+            trial_seconds=computing_seconds(trial_outcomes[0].records[0]) if trial_outcomes else 0.0,
         )
         images = outcomes[0][1].images if outcomes else {}
         least = max(images.values(), default=0) * _LEAST_MEMORY
@@ -189,7 +191,7 @@ class ProgramRuns:
         has_written = any(trial.has_written for trial in trials)
         record = trials[0].records[0] if trials and not trials[0].failed else None
         seconds = 0.0 if record is None else record.repetitions[0]
-        used = 0.0 if record is None else cpu_seconds(record)
+        used = 0.0 if record is None else computing_seconds(record)
         # While others have the CPUs, it waits for nothing else.
         ready = used + (trials[0].queued if trials else 0.0)
         of_machine = [
@@ -198,7 +200,9 @@ class ProgramRuns:
             if applied.unavailable is None and (applied.switched_size or applied.answer.by_counter)
         ]
         reasons = {
-            "a service is under load": program.service is not None,
+            "a service is under load": program.service is not None and method != "turns",
+            "a service is frozen by a control group, which is not available": program.service is not None
+            and not can_freeze(),
             "it runs as MPI ranks": self.rank_launcher is not None,
             f"{', '.join(of_machine)} switches or counts pages of the whole machine": bool(of_machine),
             "its metrics may use a clock, which continues": bool(program.metrics) and method != "turns",

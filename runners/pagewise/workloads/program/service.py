@@ -7,17 +7,17 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pagewise.core.reading import read_end
-from pagewise.core.record_parts import Failure
+from pagewise.core.record_parts import Failure, ProcessPlacement
 from pagewise.core.signals import exit_text, limit_time, shell_code
-from pagewise.machine.groups import read_reached
+from pagewise.machine.groups import Freezer, read_reached
 from pagewise.machine.placement import observed_placement
-from pagewise.session.launch import TIMED_OUT, Measurement, Start, Stopwatch
+from pagewise.session.launch import TIMED_OUT, Measurement, Start, StartedRun, Stopwatch
 from pagewise.session.processes import Running, Shell, descendants, in_session, open_files
 
 #: Stands for a free TCP port, another one in each run.
@@ -70,21 +70,27 @@ class ServiceError(Exception):
         self.limit: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Serving:
-    """A service in the folder of a run. shell: runs the commands around it, in their environment."""
+    """A service in the folder of a run. shell: runs the commands around it, in their environment.
+
+    running: its process, while the load runs and afterwards.
+    """
 
     service: Service
     shell: Shell
     stopwatch: Stopwatch
+    running: Running = field(init=False)
+    _observed: ProcessPlacement = field(init=False)
 
-    def measure(
-        self, start: Start, loaded: Callable[[int], AbstractContextManager[Any]]
-    ) -> tuple[Measurement, str]:
-        """Starts the service and measures its load; with the end of the service's log.
+    @contextmanager
+    def loading(
+        self, start: Start, watching: Callable[[int], AbstractContextManager[Any]], number: int | None
+    ) -> Iterator[StartedRun]:
+        """Starts and fills the service, and starts its load, for which the block waits; then ends it.
 
-        `loaded` gets the number of the service's process and is open while the load runs. Raises
-        ServiceError.
+        `watching` gets the number of the service's process and is open while the load runs. number: see
+        `Stopwatch.start_run`. Raises ServiceError.
         """
         service, command = self.service.on_port(start.command)
         reached = read_reached()
@@ -94,28 +100,37 @@ class Serving:
             _check_port(service.ready)
             with in_session(
                 command, self._log, start.environment, self.shell.folder, start.inherited, end_leftovers=True
-            ) as running:
-                self._wait(service.ready, running)
+            ) as self.running:
+                self._wait(service.ready, self.running)
                 run_all(service.fill, self.shell, self.stopwatch.limit)
-                observed = observed_placement(running.pid)
-                with loaded(running.pid):
-                    load = Start(service.load, self.shell.environment, folder=self.shell.folder)
-                    measured = self.stopwatch.measure(load)
-                _check_alive(running, "while the load ran")
-                _stop(running)
+                self._observed = observed_placement(self.running.pid)
+                load = Start(service.load, self.shell.environment, folder=self.shell.folder)
+                with watching(self.running.pid), self.stopwatch.start_run(load, number) as run:
+                    yield run
+                _check_alive(self.running, "while the load ran")
+                _stop(self.running)
         except ServiceError as fault:
             fault.limit = read_reached().cause(reached)
-            fault.log += self._tail
+            fault.log += self.log
             raise
-        return replace(measured, observed=observed, left_behind=running.left_behind), self._tail
+
+    def join(self, freezer: Freezer) -> None:
+        """Moves the service's processes into the group, which freezes them with the load. Raises OSError."""
+        for pid in (self.running.pid, *descendants(self.running.pid)):
+            freezer.add(pid)
+
+    def place(self, load: Measurement) -> Measurement:
+        """The measurement of the load, with where the service was and what it left behind."""
+        return replace(load, observed=self._observed, left_behind=self.running.left_behind)
+
+    @property
+    def log(self) -> str:
+        """The end of what the service wrote."""
+        return f"\n[service]\n{read_end(self._log, _LONGEST_LOG)}"
 
     @property
     def _log(self) -> Path:
-        return self.stopwatch.scratch / "service.txt"
-
-    @property
-    def _tail(self) -> str:
-        return f"\n[service]\n{read_end(self._log, _LONGEST_LOG)}"
+        return self.shell.scratch / "service.txt"
 
     def _wait(self, ready: str | None, running: Running) -> None:
         """Waits until the service is ready. Raises ServiceError when it ends before, or is not in time."""

@@ -14,8 +14,9 @@ from pagewise.workloads.simulation.geometry import Costs
 
 #: Shares of the measured cost of an access that a program waits for, least and most, by pattern.
 EXPOSED = {"dependent": (0.5, 1.0), "independent": (0.5, 1.2), "adjacent": (0.0, 1.0)}
-# Shares of the cost of page faults: they fetch lines that a later access would fetch otherwise.
-_FAULTS = (0.7, 1.0)
+# Shares of the cost of page faults: they fetch lines that a later access would fetch otherwise, but a program
+# evicts those that they need.
+_FAULTS = (0.7, 1.3)
 #: Smaller savings are reported as nothing to gain.
 LEAST_GAIN = 0.01
 #: Linux puts neither on huge pages by policy thp.

@@ -116,8 +116,10 @@ class Serving:
 
     def join(self, freezer: Freezer) -> None:
         """Moves the service's processes into the group, which freezes them with the load. Raises OSError."""
-        for pid in (self.running.pid, *descendants(self.running.pid)):
-            freezer.add(pid)
+        freezer.add(self.running.pid)
+        for pid in descendants(self.running.pid):
+            with suppress(OSError):  # It may have ended.
+                freezer.add(pid)
 
     def place(self, load: Measurement) -> Measurement:
         """The measurement of the load, with where the service was and what it left behind."""

@@ -76,6 +76,14 @@ def test_programs_that_are_compared_with_each_other_are_shuffled_together():
     assert sorted(len(group) for group in planner.together(steps)) == [len(steps) // 4] * 4
 
 
+def test_unavailable_policies_take_no_turns_with_others():
+    steps = order_of_round([subject_of(kernel(), *ALL[:6])], 1, 1)
+    refused = next(step for step in steps if not step.cell.is_baseline)
+    planner = ComparisonPlanner([], 1, can_run=lambda one: one is not refused, whole_because=lambda _: None)
+    others = [step for step in steps if step is not refused]
+    assert sorted(planner.together(steps), key=len) == [[refused], others]
+
+
 @pytest.mark.parametrize(
     ("when", "labels"),
     [
